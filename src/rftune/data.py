@@ -69,11 +69,11 @@ class Dataset:
 
     @property
     def n_inputs(self) -> int:
-        return self.inputs.shape[1]
+        return int(self.inputs.shape[1])
 
     @property
     def n_outputs(self) -> int:
-        return self.outputs.shape[1]
+        return int(self.outputs.shape[1])
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,0 +1,113 @@
+# The everyday commands; `make help` lists them. Everything runs in .venv, which make builds from requirements.lock and
+# rebuilds when the lock changes. To build it with another Python: `make distclean`, then `make test PYTHON=python3.12`.
+
+PYTHON  ?= python3
+CORES   ?= all
+SEED    ?=
+WORKERS ?= 2
+ARGS    ?=
+
+VENV := .venv
+PY   := $(VENV)/bin/python
+PIP   = $(PY) -m pip --no-input --quiet --quiet
+
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+export PYTHONNOUSERSITE := 1
+unexport PYTHONPATH PYTHONHOME
+
+# A stamp is named after the content that it was made from and written last: an interrupted, outdated, copied or moved
+# .venv has no stamp of the right name and is made again.
+LOCKED    := $(VENV)/.locked-$(shell { pwd; cat requirements.lock; } | cksum | tr ' ' -)
+INSTALLED := $(VENV)/.installed-$(shell { cat pyproject.toml src/rftune/__init__.py; } | cksum | tr ' ' -)
+
+IN_VENV    = PATH="$$PWD/$(VENV)/bin:$$PATH"
+SNAKEMAKE  = $(IN_VENV) $(PY) -m snakemake
+RUN        = $(if $(SEED),--config seed=$(SEED)) --workflow-profile workflow/profiles/default --cores $(CORES) $(ARGS)
+FIGURES_IN = find $(1) -name '*.png' | sort | sed 's/^/  /'
+ONE_THREAD = OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1
+
+.DEFAULT_GOAL := help
+.PHONY: help reproduce paper test setup lint pytest format bench hooks lock clean distclean
+
+help:  ## this list
+	@echo "usage: make TARGET [NAME=value ...]"
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' Makefile
+	@echo "  CORES=n SEED=n    for reproduce and paper (all cores, the config's seed)"
+	@echo "  WORKERS=n         for test and pytest (2)"
+	@echo "  ARGS='...'        passed on to snakemake, pytest or the benchmark"
+	@echo "  PYTHON=python3.12 the Python that .venv is made with (python3)"
+
+reproduce: $(INSTALLED)  ## all figures and tables with the quick preset (minutes on two cores)
+	@$(SNAKEMAKE) --configfile config/quick.yaml $(RUN)
+	@echo "The figures (each also as pdf):" && $(call FIGURES_IN,results/quick)
+
+paper: $(INSTALLED)  ## all figures and tables with the paper's settings
+	@$(SNAKEMAKE) $(RUN)
+	@echo "The figures (each also as pdf):" && $(call FIGURES_IN,results/paper)
+
+test: lint pytest  ## every check and every test
+
+setup: $(INSTALLED)  ## build .venv (the other targets do it when needed)
+
+lint: $(INSTALLED)  ## ruff, mypy, snakefmt and snakemake's own lint
+	$(PY) -m ruff check .
+	$(PY) -m ruff format --check .
+	$(PY) -m mypy
+	$(PY) -m snakefmt --check Snakefile workflow
+	$(SNAKEMAKE) --lint
+
+# Whole files go to a worker, so that what a file's tests share is made once.
+pytest: $(INSTALLED)  ## the tests alone; one of them: make pytest WORKERS=0 ARGS='-k transform'
+	$(IN_VENV) $(ONE_THREAD) $(PY) -m pytest -n $(WORKERS) --dist loadfile $(ARGS)
+
+format: $(INSTALLED)  ## let ruff and snakefmt rewrite the files
+	$(PY) -m ruff check --fix .
+	$(PY) -m ruff format .
+	$(PY) -m snakefmt Snakefile workflow
+
+bench: $(INSTALLED)  ## speed and scaling on this machine
+	@$(PY) benchmarks/run.py $(ARGS)
+
+hooks: $(INSTALLED)  ## check every commit before it is made (pre-commit)
+	@$(PY) -m pre_commit install
+
+lock:  ## make requirements.lock anew from pyproject.toml (needs Python 3.11, the oldest supported)
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info[:2] != (3, 11))' || \
+		{ echo "The lock is made with Python 3.11: make lock PYTHON=python3.11" >&2; exit 1; }
+	@$(PYTHON) -m venv --clear .lock
+	@.lock/bin/python -c 'import tomllib; project = tomllib.load(open("pyproject.toml", "rb")); \
+		print(*project["build-system"]["requires"], *project["project"]["dependencies"], \
+		*project["project"]["optional-dependencies"]["test"], sep="\n")' > .lock/direct.txt
+	@echo "Resolving in a fresh environment ..."
+	@.lock/bin/python -m pip --quiet --quiet install --upgrade --requirement .lock/direct.txt
+	@{ echo "# Every package that building, running and testing rftune needs, at the version it was tested with."; \
+		echo "# Made by \`make lock\` from pyproject.toml in a fresh environment of Python 3.11; do not edit."; \
+		.lock/bin/python -m pip freeze --all --exclude pip; } > .lock/requirements.lock
+	@mv .lock/requirements.lock requirements.lock
+	@rm -rf .lock
+
+clean:  ## delete the quick results and the tools' caches; keep the paper's results and .venv
+	rm -rf results/quick build .lock .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	find src tests workflow benchmarks -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
+
+distclean: clean  ## clean, and delete .venv and Snakemake's records too
+	rm -rf $(VENV) .snakemake src/rftune.egg-info
+
+$(INSTALLED): $(LOCKED)
+	@$(PIP) install --no-build-isolation --no-deps --editable .
+	@rm -f $(VENV)/.installed-* && touch $@
+
+# The base interpreter is asked for, because .venv itself may be the active one.
+$(LOCKED):
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || \
+		{ echo "rftune needs Python 3.11 or newer, and '$(PYTHON)' is missing or older." >&2; \
+		  echo "Name another one: make $(MAKECMDGOALS) PYTHON=/path/to/python3.12" >&2; exit 1; }
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || \
+		{ echo "'$(PYTHON)' cannot make virtual environments: its venv module is missing." >&2; \
+		  echo "Install it (on Debian and Ubuntu: apt install python3-venv) and try again." >&2; exit 1; }
+	@echo "Installing the pinned requirements into $(VENV): about a minute, once."
+	@base=$$($(PYTHON) -c 'import sys; print(getattr(sys, "_base_executable", sys.executable))') && \
+		"$$base" -m venv --clear $(VENV)
+	@$(PIP) install --requirement requirements.lock || \
+		{ echo "The installation failed (see above); is the package index within reach? Run make again." >&2; exit 1; }
+	@touch $@

@@ -1,0 +1,28 @@
+# From a config to the paper's figures: data -> tune -> predict -> analyse -> table and figure.
+#
+#   snakemake                                        everything, the paper's settings
+#   snakemake --configfile config/quick.yaml         everything, in minutes
+#   snakemake tune_ishigami                          one stage of one experiment
+#   snakemake F1                                     one figure or table
+
+from snakemake.utils import min_version
+
+min_version("9.0")
+
+
+configfile: "config/config.yaml"
+
+
+include: "workflow/rules/common.smk"
+include: "workflow/rules/data.smk"
+include: "workflow/rules/tune.smk"
+include: "workflow/rules/predict.smk"
+include: "workflow/rules/analyse.smk"
+include: "workflow/rules/table.smk"
+include: "workflow/rules/figure.smk"
+
+
+rule all:
+    default_target: True
+    input:
+        ARTIFACTS,

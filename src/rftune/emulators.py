@@ -1,0 +1,258 @@
+"""The emulators that an experiment compares, each with the same two calls: tune, then fit.
+
+`tune` looks for hyperparameters and returns them with their history as labelled arrays, ready to be stored; `fit`
+conditions on the data with stored hyperparameters. Randomness, and with it a repeat, is in the generators.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from time import perf_counter
+from typing import Any, Protocol
+
+import numpy as np
+import xarray as xr
+
+from rftune import eki, features, gp, objective, regression, tuning
+from rftune.data import Array, Dataset, Prediction, as_matrix
+from rftune.scaling import Emulator, Model, Scaling
+from rftune.structures import Normal, Priors, Structure, make_structure
+from rftune.tuning import Progress
+
+
+@dataclass(frozen=True, eq=False)
+class TunedEmulator:
+    """Outcome of `tune`: ``result`` is the same for the same seed, ``timing`` (in seconds) is not."""
+
+    result: xr.Dataset
+    timing: xr.Dataset
+
+
+class EmulatorSettings(Protocol):
+    """What the config says about one emulator."""
+
+    def check(self, n_samples: int, n_inputs: int, n_outputs: int) -> None:
+        """Raise a ValueError when the settings do not fit data of this size."""
+        ...
+
+    def tune(
+        self,
+        data: Dataset,
+        noise: Array,
+        rng: np.random.Generator,
+        n_workers: int = 1,
+        progress: Progress | None = None,
+    ) -> TunedEmulator:
+        """Hyperparameters for physical data with noise covariance ``noise`` (n_outputs, n_outputs)."""
+        ...
+
+    def fit(self, data: Dataset, noise: Array, tuned: xr.Dataset, rng: np.random.Generator) -> Model:
+        """Emulator in physical coordinates with the hyperparameters of one ``result`` of `tune`."""
+        ...
+
+
+@dataclass(frozen=True)
+class Constant:
+    """Predicts the mean of the training outputs: what any emulator must beat."""
+
+    def check(self, n_samples: int, n_inputs: int, n_outputs: int) -> None:
+        return None
+
+    def tune(
+        self,
+        data: Dataset,
+        noise: Array,
+        rng: np.random.Generator,
+        n_workers: int = 1,
+        progress: Progress | None = None,
+    ) -> TunedEmulator:
+        return _outcome({}, seconds=0.0)
+
+    def fit(self, data: Dataset, noise: Array, tuned: xr.Dataset, rng: np.random.Generator) -> Model:
+        return ConstantModel(data.outputs.mean(axis=0), np.cov(data.outputs.T).reshape(noise.shape), data.n_inputs)
+
+
+@dataclass(frozen=True, eq=False)
+class ConstantModel:
+    """Constant mean (n_outputs,) and covariance (n_outputs, n_outputs)."""
+
+    level: Array
+    covariance: Array
+    n_inputs: int
+
+    def mean(self, inputs: Any) -> Array:
+        return np.tile(self.level, (len(as_matrix("inputs", inputs, self.n_inputs)), 1))
+
+    def predict(self, inputs: Any) -> Prediction:
+        mean = self.mean(inputs)
+        return Prediction(mean, np.tile(self.covariance, (len(mean), 1, 1)))
+
+    def sample(self, inputs: Any, n_draws: int, rng: np.random.Generator) -> Array:
+        mean = self.mean(inputs)
+        return mean + rng.multivariate_normal(np.zeros(len(self.level)), self.covariance, (n_draws, len(mean)))
+
+
+@dataclass(frozen=True)
+class GaussianProcess:
+    """Exact Gaussian process with ARD lengthscales, see `gp`."""
+
+    settings: gp.Settings = field(default_factory=gp.Settings)
+
+    def check(self, n_samples: int, n_inputs: int, n_outputs: int) -> None:
+        return None
+
+    def tune(
+        self,
+        data: Dataset,
+        noise: Array,
+        rng: np.random.Generator,
+        n_workers: int = 1,
+        progress: Progress | None = None,
+    ) -> TunedEmulator:
+        start = perf_counter()
+        tuned = gp.tune(Scaling.of(data, noise).scale(data), self.settings, rng)
+        seconds = perf_counter() - start
+        failure = "" if tuned.converged.all() else "optimiser: " + "; ".join(tuned.messages)
+        variables = {
+            "amplitude_variances": ("output", tuned.hyperparameters.amplitude_variances),
+            "lengthscales": (("output", "input"), tuned.hyperparameters.lengthscales),
+            "log_marginal_likelihood": ("output", tuned.log_marginal_likelihood),
+            "n_evaluations": ("output", tuned.n_evaluations),
+        }
+        return _outcome(variables, seconds, failure=failure)
+
+    def fit(self, data: Dataset, noise: Array, tuned: xr.Dataset, rng: np.random.Generator) -> Model:
+        scaling = Scaling.of(data, noise)
+        hyperparameters = gp.Hyperparameters(tuned["amplitude_variances"].values, tuned["lengthscales"].values)
+        return Emulator(scaling, gp.fit(scaling.scale(data), hyperparameters))
+
+
+@dataclass(frozen=True)
+class RandomFeatures:
+    """Random feature regression, tuned by ensemble Kalman inversion or left at the mean of the initial ensemble.
+
+    Attributes
+    ----------
+    structure, rank, priors
+        See `structures.make_structure`.
+    tuning
+        See `tuning.Settings`.
+    n_features_predict
+        M', the number of features drawn for prediction; None for as many as in tuning.
+    tuned
+        False for the untuned emulator.
+    """
+
+    structure: str
+    rank: int | tuple[int, int] | None
+    priors: Priors
+    tuning: tuning.Settings
+    n_features_predict: int | None = None
+    tuned: bool = True
+
+    def __post_init__(self) -> None:
+        if self.n_features_predict is not None and self.n_features_predict < 1:
+            raise ValueError(f"n_features_predict must be at least 1; got {self.n_features_predict}")
+
+    def check(self, n_samples: int, n_inputs: int, n_outputs: int) -> None:
+        self._structure(n_inputs, n_outputs)
+        self.tuning.objective.fold_size(n_samples)
+
+    def tune(
+        self,
+        data: Dataset,
+        noise: Array,
+        rng: np.random.Generator,
+        n_workers: int = 1,
+        progress: Progress | None = None,
+    ) -> TunedEmulator:
+        structure = self._structure(data.n_inputs, data.n_outputs)
+        if not self.tuned:
+            untuned = tuning.initial_mean(structure, self.tuning.n_members, rng)
+            return _outcome({"parameters": ("parameter", untuned)}, seconds=0.0)
+        scaled = Scaling.of(data, noise).scale(data)
+        outcome = tuning.tune(scaled, structure, self.tuning, rng, n_workers, progress)
+        return _tuned_outcome(outcome, self.tuning.n_iterations)
+
+    def fit(self, data: Dataset, noise: Array, tuned: xr.Dataset, rng: np.random.Generator) -> Model:
+        scaling = Scaling.of(data, noise)
+        scaled = scaling.scale(data)
+        drawn = features.draw(
+            self._structure(data.n_inputs, data.n_outputs),
+            tuned["parameters"].values,
+            self.n_features_predict or self.tuning.objective.n_features,
+            scaled.outputs.var(axis=0),
+            rng,
+            self.tuning.objective.outputs,
+        )
+        return Emulator(scaling, regression.fit(drawn, scaled, noise=1.0))
+
+    def _structure(self, n_inputs: int, n_outputs: int) -> Structure:
+        blocks = n_outputs if self.tuning.objective.outputs == "native" else 1
+        return make_structure(self.structure, n_inputs, blocks, self.rank, self.priors)
+
+
+def from_config(config: Mapping[str, Any]) -> EmulatorSettings:
+    """Settings of one emulator from its (complete, schema-checked) block of the config."""
+    options = {key: value for key, value in config.items() if key not in ("kind", "repeats")}
+    kind = config["kind"]
+    if kind == "constant":
+        return Constant(**options)
+    if kind == "gp":
+        for name in ("lengthscale_bounds", "amplitude_variance_bounds"):
+            options[name] = tuple(options[name])
+        return GaussianProcess(gp.Settings(**options))
+    if kind == "random_features":
+        return _random_features(options)
+    raise ValueError(f"kind must be one of constant, gp, random_features; got {kind!r}")
+
+
+def _random_features(options: Mapping[str, Any]) -> RandomFeatures:
+    prior = options["prior"]
+    rank = options["rank"]
+    own = ("n_members", "n_iterations", "result", "fresh_draws", "plateau_patience", "plateau_tolerance")
+    return RandomFeatures(
+        structure=options["structure"],
+        rank=tuple(rank) if isinstance(rank, list) else rank,
+        priors=Priors(
+            amplitude=Normal(*prior["amplitude"]),
+            log_scale=Normal(*prior["log_scale"]),
+            log_strength=Normal(*prior["log_strength"]),
+            loading_std=prior["loading_std"],
+        ),
+        tuning=tuning.Settings(
+            objective=objective.Settings(n_features=options["n_features"], **options["objective"]),
+            eki=eki.Settings(**options["eki"]),
+            max_restarts=options["max_restarts"],
+            trap_threshold=options["trap_threshold"],
+            **{name: options[name] for name in own},
+        ),
+        n_features_predict=options.get("n_features_predict"),
+        tuned=options["tuned"],
+    )
+
+
+def _tuned_outcome(outcome: tuning.Tuned, n_iterations: int) -> TunedEmulator:
+    history = outcome.history
+
+    def padded(values: Array, length: int) -> Array:
+        """A run that stopped early has NaN where there was no iteration."""
+        return np.pad(values.astype(np.float64), (0, length - len(values)), constant_values=np.nan)
+
+    variables = {
+        "parameters": ("parameter", outcome.parameters),
+        "misfit": ("iteration", padded(history.misfit, n_iterations + 1)),
+        "spread": ("iteration", padded(history.spread, n_iterations + 1)),
+        "step": ("update", padded(history.step, n_iterations)),
+        "n_failed_members": ("update", padded(history.n_failed, n_iterations)),
+        "signal_share": ((), outcome.signal_share),
+    }
+    tuned = _outcome(variables, outcome.seconds, failure=outcome.failure, n_restarts=outcome.n_restarts)
+    tuned.timing["update_seconds"] = ("update", padded(history.seconds, n_iterations))
+    return tuned
+
+
+def _outcome(variables: Mapping[str, Any], seconds: float, failure: str = "", n_restarts: int = 0) -> TunedEmulator:
+    result = xr.Dataset({**variables, "failure": ((), np.array(failure, dtype=object)), "n_restarts": ((), n_restarts)})
+    return TunedEmulator(result, xr.Dataset({"seconds": ((), seconds)}))

@@ -1,0 +1,1 @@
+"""Global sensitivity analysis of the Ishigami function (F1, T2, F7)."""

@@ -1,0 +1,151 @@
+"""F1: slices of truth and emulators; F7: convergence of the tuning; T2: the table, rendered."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.ticker import FuncFormatter, MultipleLocator
+
+from rftune import storage
+from rftune.experiments.protocol import load_repeats
+from rftune.figures import DATA, EMULATOR, MUTED, TRUTH, style
+
+SOURCE_NAMES = {
+    "analytic": "analytic",
+    "empirical": "empirical, truth on the design",
+    "gp": "GP",
+    "untuned": "RF untuned",
+    "lowrank": "RF lowrank",
+    "diagonal": "RF diagonal",
+    "perturbation": "RF perturbation",
+    "constant": "constant",
+}
+
+
+def draw_slices(data: str, untuned: str, gp: str, tuned: str) -> Figure:
+    """F1: rows truth, untuned RF, tuned GP, tuned RF; columns x1, x2, x3. One re-tuning, the first."""
+    truth = storage.load(data)
+    points, values = truth["points"].values, truth["truth"].values[:, 0]
+    rows = [("truth", values, TRUTH)]
+    for name, path in (("RF untuned", untuned), ("GP tuned", gp), ("RF tuned", tuned)):
+        rows.append((name, storage.load(path)["mean"].values[0, :, 0], EMULATOR))
+    inputs, outputs = truth["train_inputs"].values, truth["train_outputs"].values[:, 0]
+    with style():
+        figure, axes = plt.subplots(4, 3, figsize=(7.2, 8.6), sharex=True, sharey=True)
+        for row, (name, mean, colour) in zip(axes, rows, strict=True):
+            for column, axis in enumerate(row):
+                axis.scatter(points[:, column], mean, s=1.2, c=colour, alpha=0.35, lw=0, rasterized=True)
+                if name != "truth":
+                    axis.scatter(inputs[:, column], outputs, s=5, c=DATA, lw=0, rasterized=True)
+                _mark_pi(axis)
+            row[0].set_ylabel(f"{name}\n$f(x)$")
+        for column, axis in enumerate(axes[-1]):
+            axis.set_xlabel(f"$x_{column + 1}$")
+        _legend(figure, len(values), len(outputs))
+    return figure
+
+
+def _legend(figure: Figure, n_points: int, n_train: int) -> None:
+    labels = {
+        TRUTH: f"true function, {n_points} Sobol points",
+        DATA: f"noisy training data, {n_train}",
+        EMULATOR: "emulator mean, same points",
+    }
+    handles = [Line2D([], [], marker="o", ls="", ms=4, c=colour, label=text) for colour, text in labels.items()]
+    figure.legend(handles=handles, loc="outside upper center", ncols=3)
+
+
+def _mark_pi(axis: Axes) -> None:
+    axis.set_xlim(-np.pi, np.pi)
+    axis.xaxis.set_major_locator(MultipleLocator(np.pi))
+    axis.xaxis.set_major_formatter(
+        FuncFormatter(lambda x, _: {-1: "$-\\pi$", 0: "0", 1: "$\\pi$"}.get(round(x / np.pi), ""))
+    )
+
+
+def draw_convergence(tuned: Sequence[str] | str) -> Figure:
+    """F7: normalised misfit against iteration, one line per re-tuning and their median."""
+    results = load_repeats([tuned] if isinstance(tuned, str) else list(tuned))
+    misfit = results["misfit"].values
+    normalised = misfit / misfit[:, :1]
+    iterations = np.arange(misfit.shape[1])
+    failed = results["failure"].values != ""
+    with style():
+        figure, axis = plt.subplots(figsize=(5.2, 3.4))
+        for curve, is_failed in zip(normalised, failed, strict=True):
+            axis.plot(iterations, curve, color=DATA if is_failed else EMULATOR, lw=0.8, alpha=0.4)
+        axis.plot(iterations, np.nanmedian(normalised[~failed], axis=0), color="black", lw=1.8, label="median")
+        axis.plot([], [], color=EMULATOR, lw=0.8, alpha=0.6, label=f"{len(failed)} re-tunings, {failed.sum()} failed")
+        axis.axvline(8, color=MUTED, lw=0.8, ls=":", label="the paper's curves stop falling")
+        axis.set(xlabel="EKI iteration", ylabel="objective, first value = 1", ylim=(0, None), xlim=(0, iterations[-1]))
+        axis.xaxis.set_major_locator(MultipleLocator(2))
+        axis.legend()
+    return figure
+
+
+def draw_table(table: str) -> Figure:
+    """T2 as a picture: ours, the paper's in grey below, for every seed."""
+    frame = pd.read_csv(table)
+    lines = [line for seed in frame["seed"].unique() for line in _table_lines(frame[frame["seed"] == seed], int(seed))]
+    quantities = ["V1", "V2", "V3", "TV1", "TV2", "TV3", "relative_rmse"]
+    header = [
+        "seed",
+        "source",
+        *[f"${'TV' if q[0] == 'T' else 'V'}_{q[-1]}$" for q in quantities[:-1]],
+        "rel. RMSE",
+        "failed",
+    ]
+    with style():
+        figure, axis = plt.subplots(figsize=(9.4, 0.24 * (len(lines) + 2)))
+        axis.axis("off")
+        cells = axis.table(
+            cellText=[line for line, _ in lines],
+            colLabels=header,
+            loc="center",
+            cellLoc="right",
+            colWidths=[0.055, 0.225, *[0.105] * 6, 0.095, 0.06],
+        )
+        cells.auto_set_font_size(False)
+        cells.set_fontsize(8.5)
+        for (row, column), cell in cells.get_celld().items():
+            cell.visible_edges = "B" if row == 0 else ""
+            cell.set_linewidth(0.7)
+            if column == 1:
+                cell.get_text().set_horizontalalignment("left")
+            if row > 0 and lines[row - 1][1]:
+                cell.get_text().set_color(MUTED)
+    return figure
+
+
+def _table_lines(frame: pd.DataFrame, seed: int) -> list[tuple[list[str], bool]]:
+    """Cells of one seed's lines, each with whether it quotes the paper."""
+    lines = []
+    for source in frame["source"].unique():
+        own = frame[frame["source"] == source].set_index("quantity")
+        quantities = own.index
+        cells = [_cell(own["mean"][q], own["std"][q]) for q in quantities]
+        cells += [""] * (7 - len(cells))
+        counts = own[["n_failed", "n_retunings"]].iloc[0]
+        failed = "" if counts.isna().any() else f"{int(counts.iloc[0])}/{int(counts.iloc[1])}"
+        lines.append(([str(seed), SOURCE_NAMES.get(source, source), *cells, failed], False))
+        quoted = own["paper_mean"].notna()
+        if quoted.any() and source not in ("analytic",):
+            paper = [_cell(own["paper_mean"][q], own["paper_std"][q]) if quoted[q] else "" for q in quantities]
+            lines.append((["", "    paper", *paper, *[""] * (8 - len(paper))], True))
+    return lines
+
+
+def _cell(mean: float, std: float) -> str:
+    if not np.isfinite(mean):
+        return "–"
+    text = f"{mean:.3f}" if abs(mean) >= 5e-4 else "0"
+    return f"{text} ({std:.3f})".replace("(0.", "(.") if np.isfinite(std) else text
+
+
+FIGURES: dict[str, Callable[..., Figure]] = {"F1": draw_slices, "F7": draw_convergence, "T2": draw_table}

@@ -1,0 +1,112 @@
+"""T2: Sobol indices of truth and emulators beside the paper's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+
+from rftune import storage
+from rftune.data import Array
+
+# The paper's row that each of ours stands beside.
+PAPER_ROWS = {"gp": "gp", "lowrank": "rf", "diagonal": "rf", "perturbation": "rf"}
+
+
+def indices_table(
+    data_paths: Sequence[str],
+    analysis_paths: Sequence[str],
+    paper: Mapping[str, Any],
+    seeds: Sequence[int],
+    emulators: Sequence[str],
+) -> pd.DataFrame:
+    """One row per seed, source (analytic, empirical, emulators) and quantity (V1..TV3 and the relative test RMSE).
+
+    Means, standard deviations and standard errors are over the re-tunings that did not fail; how many failed or were
+    restarted stands beside them. ``bootstrap_error`` is the standard error that the finite design leaves in an index.
+
+    Parameters
+    ----------
+    data_paths
+        One per seed.
+    analysis_paths
+        One per seed and emulator, emulators fastest.
+    paper
+        The T2 block of config/paper_values.yaml.
+    seeds, emulators
+        In the order of the paths.
+    """
+    rows: list[dict[str, Any]] = []
+    for seed, path in zip(seeds, data_paths, strict=True):
+        rows += _truth_rows(seed, storage.load(path), paper)
+    for (seed, emulator), path in zip(product(seeds, emulators), analysis_paths, strict=True):
+        rows += _emulator_rows(seed, emulator, storage.load(path), paper)
+    return pd.DataFrame(rows).sort_values("seed", key=lambda column: column.map(list(seeds).index), kind="stable")
+
+
+def _truth_rows(seed: int, data: xr.Dataset, paper: Mapping[str, Any]) -> list[dict[str, Any]]:
+    rows = []
+    for source in ("analytic", "empirical"):
+        values = np.concatenate([data[f"{source}_first"], data[f"{source}_total"]])
+        errors = np.full(len(values), np.nan)
+        if source == "empirical":
+            errors = _bootstrap_errors(data["empirical_first_confidence"], data["empirical_total_confidence"])
+        for index, quantity in enumerate(paper["quantities"]):
+            rows.append(
+                {
+                    "seed": seed,
+                    "source": source,
+                    "quantity": quantity,
+                    "mean": values[index],
+                    "bootstrap_error": errors[index],
+                    "paper_mean": paper[source][index],
+                }
+            )
+    return rows
+
+
+def _emulator_rows(seed: int, emulator: str, analysis: xr.Dataset, paper: Mapping[str, Any]) -> list[dict[str, Any]]:
+    good = analysis["failure"].values == ""
+    values = np.concatenate([analysis["first"], analysis["total"], analysis["relative_rmse"].values[:, None]], axis=1)
+    errors = _bootstrap_errors(
+        analysis["first_confidence"][good].mean("repeat"), analysis["total_confidence"][good].mean("repeat")
+    )
+    paper_row = PAPER_ROWS.get(emulator, "")
+    rows = []
+    for index, quantity in enumerate([*paper["quantities"], "relative_rmse"]):
+        in_paper = paper_row != "" and index < len(errors)
+        rows.append(
+            {
+                "seed": seed,
+                "source": emulator,
+                "quantity": quantity,
+                **_spread(values[good, index]),
+                "bootstrap_error": errors[index] if index < len(errors) else np.nan,
+                "n_retunings": len(good),
+                "n_failed": int(np.count_nonzero(~good)),
+                "n_restarted": int(np.count_nonzero(analysis["n_restarts"].values)),
+                "paper_mean": paper[paper_row][index] if in_paper else np.nan,
+                "paper_std": paper["rf_std"][index] if in_paper and paper_row == "rf" else np.nan,
+            }
+        )
+    return rows
+
+
+def _bootstrap_errors(first: Any, total: Any) -> Array:
+    """Standard errors from the half-widths of 95 % intervals."""
+    return np.concatenate([first, total]) / 1.959964
+
+
+def _spread(values: Array) -> dict[str, float]:
+    """Mean, standard deviation and standard error; no spread from a single value, nothing from none."""
+    if len(values) == 0:
+        return {"mean": np.nan, "std": np.nan, "standard_error": np.nan}
+    std = float(values.std(ddof=1)) if len(values) > 1 else np.nan
+    return {"mean": float(values.mean()), "std": std, "standard_error": std / np.sqrt(len(values))}
+
+
+TABLES: dict[str, Callable[..., pd.DataFrame]] = {"T2": indices_table}

@@ -1,0 +1,61 @@
+"""What the stages of every experiment agree on: the variables of a data file and of its chunks of repeats."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from rftune import storage
+from rftune.data import Array, Dataset, as_matrix
+
+
+def pack_data(training: Dataset, noise_covariance: Array, points: Array, truth: Array, **more: Any) -> xr.Dataset:
+    """Labelled data of an experiment.
+
+    Parameters
+    ----------
+    training
+        Noisy data that emulators see.
+    noise_covariance : (n_outputs, n_outputs)
+    points : (n_points, n_inputs)
+        Where emulators predict.
+    truth : (n_points, n_outputs)
+        Noise-free outputs there.
+    more
+        Further xarray variables.
+    """
+    return xr.Dataset(
+        {
+            "train_inputs": (("sample", "input"), training.inputs),
+            "train_outputs": (("sample", "output"), training.outputs),
+            "noise_covariance": (("output", "other_output"), noise_covariance),
+            "points": (("point", "input"), points),
+            "truth": (("point", "output"), truth),
+            **more,
+        }
+    )
+
+
+def training_set(data: xr.Dataset) -> tuple[Dataset, Array]:
+    """Training data and noise covariance of a data file; an error when they are missing or not finite."""
+    missing = {"train_inputs", "train_outputs", "noise_covariance"} - set(data)
+    if missing:
+        raise ValueError(f"the data file lacks {', '.join(sorted(missing))}: it needs them to train an emulator")
+    noise = as_matrix("noise_covariance", data["noise_covariance"].values, n_columns=data.sizes["output"])
+    return Dataset(data["train_inputs"].values, data["train_outputs"].values), noise
+
+
+def load_repeats(paths: Sequence[str | Path]) -> xr.Dataset:
+    """Chunks of repeats as one data set, in the order of the repeats."""
+    chunks = [storage.load(path) for path in paths]
+    merged = xr.concat(chunks, dim="repeat", combine_attrs="drop", join="exact")
+    return merged.sortby("repeat")
+
+
+def stack_repeats(results: Sequence[xr.Dataset], repeats: Sequence[int]) -> xr.Dataset:
+    """Results of single repeats as one data set with a repeat dimension."""
+    return xr.concat(results, dim="repeat", join="exact").assign_coords(repeat=np.asarray(repeats))

@@ -1,0 +1,45 @@
+"""What a job owes the person who runs it: a log, a progress bar, one BLAS thread, and errors in one sentence."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from threadpoolctl import threadpool_limits
+from tqdm import tqdm
+
+logger = logging.getLogger("rftune")
+
+
+@contextmanager
+def job(log_path: str | Path) -> Iterator[None]:
+    """Run a block as a job: log to a file, keep BLAS to one thread, end with a clear error and exit code 1.
+
+    One BLAS thread, whatever the number of cores, so that a result has the same digits everywhere.
+    """
+    handler = logging.FileHandler(log_path, mode="w", encoding="utf-8")
+    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
+    logger.addHandler(handler)
+    logger.setLevel(logging.INFO)
+    try:
+        with threadpool_limits(1):
+            yield
+        logger.info("done")
+    except Exception as error:
+        logger.exception("failed")
+        print(f"error: {error}\n(details in {log_path})", file=sys.stderr)
+        raise SystemExit(1) from error
+    finally:
+        logger.removeHandler(handler)
+        handler.close()
+
+
+@contextmanager
+def progress_bar(total: int, description: str) -> Iterator[Any]:
+    """A bar for a person at a terminal; nothing where standard error is a file."""
+    with tqdm(total=total, desc=description, disable=None, leave=False, dynamic_ncols=True) as bar:
+        yield bar

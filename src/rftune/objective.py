@@ -1,0 +1,232 @@
+"""The inverse problem of the tuning: observation z, random forward map G(u), noise covariance Γ.
+
+For each validation fold Ω^c with training part Ω the forward map stacks the posterior mean at the validation inputs,
+‖β‖/√M and √logdet(G_M + I), all conditioned on Ω only; z stacks the validation outputs and two zeros (the paper's
+eq. pto_rf_hyp). The data are scaled beforehand (`scaling.Scaling`), so the observation noise is the identity.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import reduce
+from operator import add
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rftune import features, kernels, regression
+from rftune.data import Array, Dataset
+from rftune.features import Features, Outputs
+from rftune.structures import Structure
+
+# Beyond this ratio of output variance to noise variance float32 Gram matrices lose the noise: their rounding, about
+# 1e-7 of the largest eigenvalue, reaches the size of the identity that is added to them.
+FLOAT32_MAX_SIGNAL_TO_NOISE = 1e4
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How hyperparameters are judged.
+
+    Attributes
+    ----------
+    n_features
+        M, the number of features drawn for each evaluation.
+    validation_fraction
+        Share of the data in one validation fold (the paper's "K/N").
+    n_folds
+        Number of disjoint validation folds that are stacked.
+    rows
+        "full" is the paper's objective; "validation" leaves out the rows ‖β‖/√M and √logdet.
+    noise_draws
+        Number of evaluations at the prior mean from which Γ is estimated.
+    outputs
+        "native" vector-valued features or "shared" scalar ones.
+    precision
+        Of features and Gram matrices; the solves are in float64.
+    """
+
+    n_features: int
+    validation_fraction: float = 0.2
+    n_folds: int = 2
+    rows: Literal["full", "validation"] = "full"
+    noise_draws: int = 20
+    outputs: Outputs = "native"
+    precision: Literal["float64", "float32"] = "float64"
+
+    def __post_init__(self) -> None:
+        if self.n_features < 1:
+            raise ValueError(f"n_features must be at least 1; got {self.n_features}")
+        if not 0.0 < self.validation_fraction < 1.0:
+            raise ValueError(f"validation_fraction must be between 0 and 1; got {self.validation_fraction}")
+        if self.n_folds < 1 or self.n_folds * self.validation_fraction > 1.0 + 1e-12:
+            raise ValueError(
+                f"n_folds must be at least 1 and folds must not overlap: n_folds × validation_fraction ≤ 1; "
+                f"got {self.n_folds} × {self.validation_fraction}"
+            )
+        if self.noise_draws < 2:
+            raise ValueError(f"noise_draws must be at least 2 to estimate a covariance; got {self.noise_draws}")
+
+    def fold_size(self, n_samples: int) -> int:
+        """Number of samples in one validation fold; an error when the data are too few."""
+        size = int(np.floor(n_samples * self.validation_fraction + 1e-9))
+        if size < 1 or size >= n_samples:
+            needed = int(np.ceil(1.0 / min(self.validation_fraction, 1.0 - self.validation_fraction)))
+            raise ValueError(
+                f"{n_samples} samples are too few for validation folds of {self.validation_fraction:.0%} of the data: "
+                f"provide at least {needed} samples or change validation_fraction"
+            )
+        return size
+
+
+class Workspace:
+    """Buffers of one worker: fresh memory costs more than the arithmetic that fills it."""
+
+    def __init__(self, objective: Objective) -> None:
+        n_features = objective.settings.n_features
+        fold_rows = len(objective.data.inputs[objective.folds[0]]) * objective.n_blocks
+        block_rows = max(kernels.BLOCK_ROWS, objective.n_blocks)
+        self.folds = [np.empty((fold_rows, n_features), objective.dtype) for _ in objective.folds]
+        self.rest: NDArray[Any] = np.empty((block_rows, n_features), objective.dtype)
+        self.scratch: NDArray[Any] = np.empty((n_features, n_features), objective.dtype)
+
+
+class Objective:
+    """z and G(u) for one scaled data set and one partition into folds.
+
+    Parameters
+    ----------
+    data
+        Scaled: standardised inputs, centred outputs, unit noise.
+    structure
+        Feature distribution, see `features.draw`.
+    settings
+    rng
+        Draws the partition.
+    """
+
+    def __init__(self, data: Dataset, structure: Structure, settings: Settings, rng: np.random.Generator) -> None:
+        fold_size = settings.fold_size(data.n_samples)
+        self.structure, self.settings = structure, settings
+        # Validation folds come first, one after the other, so that every fold is a contiguous block of rows.
+        order = rng.permutation(data.n_samples)
+        self.data = Dataset(data.inputs[order], data.outputs[order])
+        self.folds = [slice(k * fold_size, (k + 1) * fold_size) for k in range(settings.n_folds)]
+        self.n_blocks = data.n_outputs if settings.outputs == "native" else 1
+        self.output_variance: Array = data.outputs.var(axis=0)
+        self.dtype = np.dtype(settings.precision)
+        self._check_precision()
+        self._inputs = self.data.inputs.astype(self.dtype)
+        self._outputs = self.data.outputs.astype(self.dtype)
+        self.target = np.concatenate([self._observation(fold) for fold in self.folds])
+
+    @property
+    def n_data(self) -> int:
+        return len(self.target)
+
+    @property
+    def fold_rows(self) -> int:
+        """Entries of z that belong to one fold."""
+        return self.n_data // len(self.folds)
+
+    def _check_precision(self) -> None:
+        largest = float(self.output_variance.max())
+        if self.settings.precision == "float32" and largest > FLOAT32_MAX_SIGNAL_TO_NOISE:
+            raise ValueError(
+                f"float32 is unsafe here: output variance / noise variance is {largest:.1e}, at most "
+                f"{FLOAT32_MAX_SIGNAL_TO_NOISE:.0e} is: use precision float64"
+            )
+
+    def _observation(self, fold: slice) -> Array:
+        validation = self.data.outputs[fold].ravel()
+        return np.concatenate([validation, np.zeros(2)]) if self.settings.rows == "full" else validation
+
+    def validation_part(self, values: Array) -> Array:
+        """The entries of z or G(u) that belong to validation outputs, (..., n_folds·fold_size·n_outputs)."""
+        by_fold = values.reshape(*values.shape[:-1], len(self.folds), self.fold_rows)
+        kept = by_fold[..., :-2] if self.settings.rows == "full" else by_fold
+        return kept.reshape(*values.shape[:-1], -1)
+
+    def draw_features(self, parameters: Array, rng: np.random.Generator) -> Features:
+        """One draw of M features at unconstrained parameters."""
+        settings = self.settings
+        return features.draw(
+            self.structure, parameters, settings.n_features, self.output_variance, rng, settings.outputs
+        )
+
+    def evaluate(self, parameters: Array, rng: np.random.Generator, workspace: Workspace | None = None) -> Array:
+        """One realisation of G(u), (n_data,); NaN where the linear algebra fails.
+
+        Parameters
+        ----------
+        parameters : (structure.n_parameters,)
+            Unconstrained.
+        rng
+            Draws the features; one draw serves all folds.
+        workspace
+            Reused buffers, one per thread.
+        """
+        workspace = workspace or Workspace(self)
+        with np.errstate(over="ignore", invalid="ignore"):
+            drawn = self.draw_features(parameters, rng)
+            if not (np.isfinite(drawn.weights).all() and np.isfinite(drawn.amplitude).all()):
+                return np.full(self.n_data, np.nan)
+            try:
+                return self._stacked_rows(drawn, workspace)
+            except np.linalg.LinAlgError:
+                return np.full(self.n_data, np.nan)
+
+    def _stacked_rows(self, drawn: Features, workspace: Workspace) -> Array:
+        """G(u) for one draw of features, made in one pass over the data."""
+        rest = slice(self.folds[-1].stop, self.data.n_samples)
+        segments = [
+            kernels.products(drawn.evaluate, self._inputs[rows], self._targets(rows), buffer, workspace.scratch)
+            for rows, buffer in zip([*self.folds, rest], [*workspace.folds, workspace.rest], strict=True)
+        ]
+        stacked = []
+        for index, phi in enumerate(workspace.folds):
+            training = reduce(add, segments[:index] + segments[index + 1 :])
+            mean, coefficients, logdet = _conditioned(drawn, training, phi)
+            stacked.append(mean.ravel())
+            if self.settings.rows == "full":
+                norm = np.linalg.norm(coefficients) / np.sqrt(drawn.n_features)
+                stacked.append(np.array([norm, np.sqrt(max(logdet, 0.0))]))
+        return np.concatenate(stacked)
+
+    def _targets(self, rows: slice) -> NDArray[Any]:
+        """Outputs of some samples in the layout of the features: a row per feature row."""
+        outputs = self._outputs[rows]
+        return outputs.reshape(-1, 1) if self.settings.outputs == "native" else outputs
+
+    def noise_covariances(self, rng: np.random.Generator) -> list[Array]:
+        """Γ of each fold: Ledoit-Wolf estimate of Cov G(u†) at the prior mean u†, plus the identity.
+
+        The identity is the noise of the scaled validation outputs and the paper's I₂ for the two regularising rows.
+        """
+        from sklearn.covariance import ledoit_wolf  # its import takes longer than many a dry run
+
+        workspace = Workspace(self)
+        streams = rng.spawn(self.settings.noise_draws)
+        draws = np.stack([self.evaluate(self.structure.prior_mean, stream, workspace) for stream in streams])
+        if not np.isfinite(draws).all():
+            raise ValueError(
+                "the objective is not finite at the prior mean: check the priors and the scaling of the data"
+            )
+        size = self.fold_rows
+        blocks = [draws[:, k * size : (k + 1) * size] for k in range(len(self.folds))]
+        return [ledoit_wolf(block)[0] + np.eye(size) for block in blocks]
+
+
+def _conditioned(drawn: Features, training: kernels.Products, phi: NDArray[Any]) -> tuple[Array, Array, float]:
+    """Posterior mean at the rows of ``phi``, coefficients β and logdet(G + I), conditioned on the training products.
+
+    With shared features the squared norms and the log determinants of the outputs add up.
+    """
+    if drawn.outputs == "native":
+        coefficients, chol_lower = regression.solve_native(training.gram, training.projected[:, 0])
+        logdet = 2.0 * float(np.log(np.diagonal(chol_lower)).sum())
+        return phi @ coefficients / drawn.n_features, coefficients, logdet
+    coefficients, _, shrinkage = regression.solve_shared(training.gram, training.projected, drawn.amplitude)
+    mean = phi @ coefficients * np.sqrt(drawn.amplitude) / drawn.n_features
+    return mean, coefficients, -float(np.log(shrinkage).sum())

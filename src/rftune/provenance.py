@@ -1,0 +1,93 @@
+"""Where a result comes from: versions and commit for its record, and a fingerprint of the code behind a stage."""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import subprocess
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
+from importlib import metadata
+from pathlib import Path
+
+PACKAGE_ROOT = Path(__file__).resolve().parent
+RECORDED_PACKAGES = ("numpy", "scipy", "numba", "scikit-learn", "SALib", "xarray")
+
+
+def versions() -> dict[str, str]:
+    """Versions of rftune and of the packages that can change a digit."""
+    return {name: metadata.version(name) for name in ("rftune", *RECORDED_PACKAGES)}
+
+
+@lru_cache(maxsize=1)
+def git_commit() -> str:
+    """Commit of the source tree, with "+dirty" when files differ from it; "unknown" outside a checkout."""
+
+    def git(*arguments: str) -> str:
+        command = ["git", "-C", str(PACKAGE_ROOT), *arguments]
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+
+    try:
+        return git("rev-parse", "HEAD") + ("+dirty" if git("status", "--porcelain", "--untracked-files=no") else "")
+    except (OSError, subprocess.CalledProcessError):
+        return "unknown"
+
+
+def code_fingerprint(script: str | Path, extra_modules: Iterable[str] = ()) -> str:
+    """Hash of a script and of every rftune module that it reaches through imports.
+
+    Snakemake looks only at the script, so a stage passes this as a parameter to be rerun when the library code
+    behind it changes. Comments, docstrings and formatting do not enter: they change no result.
+
+    Parameters
+    ----------
+    script
+        Path of the stage's script.
+    extra_modules
+        Modules that the script imports by a computed name, such as ``rftune.experiments.ishigami.data``.
+    """
+    pending = [*extra_modules, *_imported_modules(Path(script))]
+    reached: set[str] = set()
+    while pending:
+        module = pending.pop()
+        if module not in reached:
+            reached.add(module)
+            pending.extend(_imported_modules(_module_path(module)))
+    digest = hashlib.sha256(_meaning(Path(script)).encode())
+    for module in sorted(reached):
+        digest.update(f"\0{module}\0{_meaning(_module_path(module))}".encode())
+    return digest.hexdigest()[:16]
+
+
+def _module_path(module: str) -> Path:
+    path = PACKAGE_ROOT.joinpath(*module.split(".")[1:])
+    return path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+
+
+def _imported_modules(path: Path) -> Iterator[str]:
+    """Names of the rftune modules that a file imports, wherever in the file."""
+    for node in ast.walk(_parsed(path)):
+        if isinstance(node, ast.Import):
+            candidates = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            candidates = [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
+        else:
+            continue
+        for name in candidates:
+            if name.split(".")[0] == "rftune" and _module_path(name).is_file():
+                yield name
+
+
+def _meaning(path: Path) -> str:
+    """The syntax tree of a file without docstrings."""
+    tree = _parsed(path)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) and ast.get_docstring(
+            node, clean=False
+        ):
+            node.body = node.body[1:]
+    return ast.dump(tree)
+
+
+def _parsed(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"), filename=str(path))

@@ -1,0 +1,194 @@
+"""Random feature regression in weight space: Bayes' rule with the prior GP(0, K_M).
+
+With w ~ N(0, I_M) and F(x) = Φ(x) w / √M, the posterior of w given data with noise Σ is
+N(β/√M, (G + I)⁻¹) with G = Φᵀ B_Σ⁻¹ Φ / M and (G + I) β = Φᵀ B_Σ⁻¹ Y (the paper's eqs. rf_vector_summary and
+coeff_vector_summary; a scalar σ² is Σ = σ² I). `fit` chooses the form by the features it is given.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import linalg
+
+from rftune.data import Array, Dataset, Prediction, as_matrix
+from rftune.features import Features
+from rftune.scaling import Model, noise_covariance, noise_factor
+
+# Rows per block in prediction: keeps the feature block of a few thousand features in memory caches.
+BLOCK_ROWS = 2048
+
+
+def fit(features: Features, data: Dataset, noise: Any) -> Model:
+    """Condition the random feature prior on data.
+
+    Parameters
+    ----------
+    features
+        One draw of features, native or shared.
+    data
+        Centred outputs: the prior mean is zero.
+    noise
+        Variance σ², variances (n_outputs,) or covariance Σ (n_outputs, n_outputs).
+    """
+    if data.n_outputs != features.n_outputs:
+        raise ValueError(f"the features are for {features.n_outputs} outputs; the data have {data.n_outputs}")
+    factor, inverse = noise_factor(noise_covariance(noise, data.n_outputs))
+    if features.outputs == "native":
+        return _fit_native(features, data, inverse)
+    return _fit_shared(features, data, factor, inverse)
+
+
+@dataclass(frozen=True, eq=False)
+class NativeRegression:
+    """Posterior with vector-valued features, one coefficient per feature.
+
+    Attributes
+    ----------
+    features
+    coefficients : (n_features,)
+        β.
+    chol_lower : (n_features, n_features)
+        Lower Cholesky factor of G + I.
+    """
+
+    features: Features
+    coefficients: Array
+    chol_lower: Array
+
+    def mean(self, inputs: Any) -> Array:
+        return np.concatenate([self._mean_of(phi) for phi in _blocks(self.features, inputs)])
+
+    def predict(self, inputs: Any) -> Prediction:
+        means, covariances = [], []
+        for phi in _blocks(self.features, inputs):
+            means.append(self._mean_of(phi))
+            root = linalg.solve_triangular(self.chol_lower, phi.T, lower=True, check_finite=False)
+            per_point = root.T.reshape(-1, self.features.n_outputs, self.features.n_features)
+            covariances.append(per_point @ per_point.transpose(0, 2, 1) / self.features.n_features)
+        return Prediction(np.concatenate(means), np.concatenate(covariances))
+
+    def sample(self, inputs: Any, n_draws: int, rng: np.random.Generator) -> Array:
+        noise = rng.standard_normal((self.features.n_features, n_draws))
+        deviations = linalg.solve_triangular(self.chol_lower, noise, lower=True, trans="T")
+        weights = self.coefficients[:, None] / np.sqrt(self.features.n_features) + deviations
+        draws = [phi @ weights / np.sqrt(self.features.n_features) for phi in _blocks(self.features, inputs)]
+        return np.concatenate(draws).T.reshape(n_draws, -1, self.features.n_outputs)
+
+    def _mean_of(self, phi: Array) -> Array:
+        return (phi @ self.coefficients / self.features.n_features).reshape(-1, self.features.n_outputs)
+
+
+def _fit_native(features: Features, data: Dataset, inverse_factor: Array) -> NativeRegression:
+    phi = features.evaluate(data.inputs).reshape(data.n_samples, data.n_outputs, features.n_features)
+    whitened = (inverse_factor @ phi).reshape(-1, features.n_features)
+    outputs = (data.outputs @ inverse_factor.T).ravel()
+    coefficients, chol_lower = solve_native(whitened.T @ whitened, whitened.T @ outputs)
+    return NativeRegression(features, coefficients, chol_lower)
+
+
+def solve_native(gram: Array, projected: Array) -> tuple[Array, Array]:
+    """Solve (gram/M + I) β = projected; return β and the lower Cholesky factor of gram/M + I.
+
+    Parameters
+    ----------
+    gram : (n_features, n_features)
+        Φᵀ B_Σ⁻¹ Φ.
+    projected : (n_features,)
+        Φᵀ B_Σ⁻¹ Y.
+    """
+    system = gram / len(gram)
+    system.flat[:: len(gram) + 1] += 1.0
+    chol_lower = linalg.cholesky(system, lower=True, overwrite_a=True, check_finite=False)
+    return linalg.cho_solve((chol_lower, True), projected, check_finite=False), chol_lower
+
+
+@dataclass(frozen=True, eq=False)
+class SharedRegression:
+    """Posterior with scalar features shared by all outputs, one coefficient vector per output.
+
+    In the whitened coordinates A⁻¹y (Σ = A Aᵀ) the outputs are independent with kernels ς_o·k_M, so one
+    eigendecomposition of the Gram of k_M serves them all.
+
+    Attributes
+    ----------
+    features
+    factor : (n_outputs, n_outputs)
+        A.
+    coefficients : (n_features, n_outputs)
+        β of each whitened output, for features of amplitude √ς_o.
+    vectors : (n_features, n_features)
+        Eigenvectors Q of ΦᵀΦ/M, unit amplitude.
+    shrinkage : (n_features, n_outputs)
+        1/(1 + ς_o λ_m).
+    """
+
+    features: Features
+    factor: Array
+    coefficients: Array
+    vectors: Array
+    shrinkage: Array
+
+    def mean(self, inputs: Any) -> Array:
+        return np.concatenate([self._mean_of(phi) for phi in _blocks(self.features, inputs)])
+
+    def predict(self, inputs: Any) -> Prediction:
+        means, covariances = [], []
+        for phi in _blocks(self.features, inputs):
+            means.append(self._mean_of(phi))
+            variance = (phi @ self.vectors) ** 2 @ self.shrinkage * self.features.amplitude / self.features.n_features
+            covariances.append((self.factor * variance[:, None, :]) @ self.factor.T)
+        return Prediction(np.concatenate(means), np.concatenate(covariances))
+
+    def sample(self, inputs: Any, n_draws: int, rng: np.random.Generator) -> Array:
+        noise = rng.standard_normal((n_draws, *self.shrinkage.shape))
+        deviations = self.vectors @ (np.sqrt(self.shrinkage) * noise)
+        root_m = np.sqrt(self.features.n_features)
+        weights = (self.coefficients / root_m + deviations) * np.sqrt(self.features.amplitude) / root_m
+        draws = [phi @ weights @ self.factor.T for phi in _blocks(self.features, inputs)]
+        return np.concatenate(draws, axis=1)
+
+    def _mean_of(self, phi: Array) -> Array:
+        whitened: Array = phi @ self.coefficients * np.sqrt(self.features.amplitude) / self.features.n_features
+        return whitened @ self.factor.T
+
+
+def _fit_shared(features: Features, data: Dataset, factor: Array, inverse_factor: Array) -> SharedRegression:
+    phi = features.evaluate(data.inputs)
+    solution = solve_shared(phi.T @ phi, phi.T @ (data.outputs @ inverse_factor.T), features.amplitude)
+    coefficients, vectors, shrinkage = solution
+    return SharedRegression(features, factor, coefficients, vectors, shrinkage)
+
+
+def solve_shared(gram: Array, projected: Array, amplitude: Array) -> tuple[Array, Array, Array]:
+    """Solve (ς_o·gram/M + I) β_o = √ς_o·projected_o for every output with one eigendecomposition.
+
+    Parameters
+    ----------
+    gram : (n_features, n_features)
+        ΦᵀΦ at unit amplitude.
+    projected : (n_features, n_outputs)
+        ΦᵀY, whitened outputs.
+    amplitude : (n_outputs,)
+
+    Returns
+    -------
+    coefficients : (n_features, n_outputs)
+    vectors : (n_features, n_features)
+    shrinkage : (n_features, n_outputs)
+        1/(1 + ς_o λ_m), whose negative log sums to the log determinant.
+    """
+    eigenvalues, vectors = linalg.eigh(gram / len(gram), check_finite=False, driver="evd")
+    shrinkage = 1.0 / (1.0 + np.outer(np.maximum(eigenvalues, 0.0), amplitude))
+    coefficients = vectors @ (shrinkage * (vectors.T @ projected)) * np.sqrt(amplitude)
+    return coefficients, vectors, shrinkage
+
+
+def _blocks(features: Features, inputs: Any) -> Iterator[Array]:
+    """Features of the inputs, a block of rows at a time."""
+    matrix = as_matrix("inputs", inputs, n_columns=features.weights.shape[0])
+    for start in range(0, len(matrix), BLOCK_ROWS):
+        yield features.evaluate(matrix[start : start + BLOCK_ROWS])

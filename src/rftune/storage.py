@@ -1,0 +1,90 @@
+"""Results on disk: netCDF files that describe themselves, written whole or not at all."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import xarray as xr
+
+from rftune import provenance
+
+FORMAT_VERSION = 1
+
+
+@contextmanager
+def atomic_path(path: str | Path) -> Iterator[Path]:
+    """A temporary path beside ``path`` that takes its place when the block ends well and vanishes when it does not."""
+    target = Path(path)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    descriptor, name = tempfile.mkstemp(prefix=f".{target.stem}-", suffix=target.suffix, dir=target.parent)
+    os.close(descriptor)
+    temporary = Path(name)
+    try:
+        yield temporary
+        temporary.chmod(0o666 & ~_umask())
+        temporary.replace(target)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def save(result: xr.Dataset, path: str | Path, *, settings: Any, seed: int) -> None:
+    """Write a result with the settings, seed, versions and commit that made it.
+
+    The file holds no time stamp, so the same computation writes the same bytes.
+
+    Parameters
+    ----------
+    result
+        Labelled arrays of numbers and strings.
+    path
+    settings
+        What the result depends on besides its inputs; anything that json can write.
+    seed
+        Root seed.
+    """
+    record = {
+        "format_version": FORMAT_VERSION,
+        "settings": json.dumps(settings, sort_keys=True),
+        "seed": seed,
+        "versions": json.dumps(provenance.versions(), sort_keys=True),
+        "git_commit": provenance.git_commit(),
+    }
+    with atomic_path(path) as temporary:
+        result.assign_attrs(record).to_netcdf(temporary, engine="h5netcdf")
+
+
+def load(path: str | Path) -> xr.Dataset:
+    """Read a result into memory, or say why it cannot be read."""
+    try:
+        result = xr.load_dataset(path, engine="h5netcdf")
+    except FileNotFoundError:
+        raise FileNotFoundError(f"no result at {path}: run the stage that makes it") from None
+    except (OSError, ValueError) as error:
+        raise ValueError(
+            f"{path} is not a readable netCDF file ({error}): delete it and run its stage again"
+        ) from error
+    version = result.attrs.get("format_version")
+    if version != FORMAT_VERSION:
+        raise ValueError(
+            f"{path} has format version {version}, this rftune reads {FORMAT_VERSION}: "
+            f"choose another results folder or delete the file and run its stage again"
+        )
+    return result
+
+
+def settings_of(result: xr.Dataset) -> Mapping[str, Any]:
+    """The settings recorded in a result."""
+    settings: Mapping[str, Any] = json.loads(result.attrs["settings"])
+    return settings
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

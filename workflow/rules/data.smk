@@ -1,0 +1,40 @@
+# Training data, prediction points and truth of every case.
+
+
+rule data:
+    output:
+        f"{CASE}/data.nc",
+    log:
+        f"{LOGS}/{{experiment}}/{{case}}/seed{{seed}}/data.log",
+    benchmark:
+        f"{BENCHMARKS}/{{experiment}}/{{case}}/seed{{seed}}/data.tsv"
+    params:
+        settings=lambda wildcards: config[wildcards.experiment]["data"],
+        code=lambda wildcards: code_of("data", f"{wildcards.experiment}.data"),
+    script:
+        "../scripts/data.py"
+
+
+# A bad data file is found here, before long work is started or an earlier result is replaced.
+rule check_data:
+    input:
+        data=f"{CASE}/data.nc",
+    output:
+        f"{CASE}/data.checked",
+    log:
+        f"{LOGS}/{{experiment}}/{{case}}/seed{{seed}}/check.log",
+    benchmark:
+        f"{BENCHMARKS}/{{experiment}}/{{case}}/seed{{seed}}/check.tsv"
+    params:
+        code=code_of("check"),
+    script:
+        "../scripts/check.py"
+
+
+for experiment in EXPERIMENTS:
+
+    rule:
+        name:
+            f"data_{experiment}"
+        input:
+            case_paths("data.checked", experiment),

@@ -1,0 +1,32 @@
+# Hyperparameters of every emulator, a chunk of repeats per job.
+
+
+rule tune:
+    input:
+        data=f"{CASE}/data.nc",
+        checked=f"{CASE}/data.checked",
+    output:
+        result=f"{CASE}/{{emulator}}/tuned-{{repeats}}.nc",
+        timing=f"{CASE}/{{emulator}}/timing-{{repeats}}.nc",
+    log:
+        f"{LOGS}/{{experiment}}/{{case}}/seed{{seed}}/{{emulator}}/tune-{{repeats}}.log",
+    benchmark:
+        f"{BENCHMARKS}/{{experiment}}/{{case}}/seed{{seed}}/{{emulator}}/tune-{{repeats}}.tsv"
+    threads: config["n_workers"]
+    params:
+        settings=lambda wildcards: tuning_settings(
+            wildcards.experiment, wildcards.emulator
+        ),
+        repeats=repeat_range,
+        code=code_of("tune"),
+    script:
+        "../scripts/tune.py"
+
+
+for experiment in EXPERIMENTS:
+
+    rule:
+        name:
+            f"tune_{experiment}"
+        input:
+            stage_paths("tuned", experiment),

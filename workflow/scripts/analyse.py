@@ -1,0 +1,27 @@
+"""Analyse the predictions of all repeats of one emulator."""
+
+from importlib import import_module
+
+from rftune import storage
+from rftune.experiments.protocol import load_repeats
+from rftune.jobs import job
+from rftune.seeding import rng_for
+
+
+def main(data_path, prediction_paths, out_path, labels, seed, settings):
+    module = import_module(f"rftune.experiments.{labels[0]}.analysis")
+    rng = rng_for(seed, *labels, "analyse")
+    result = module.analyse(storage.load(data_path), load_repeats(prediction_paths), rng=rng, **settings)
+    storage.save(result, out_path, settings=settings, seed=seed)
+
+
+if "snakemake" in globals():
+    with job(snakemake.log[0]):
+        main(
+            snakemake.input.data,
+            snakemake.input.predictions,
+            snakemake.output[0],
+            [snakemake.wildcards[name] for name in ("experiment", "case", "emulator")],
+            int(snakemake.wildcards.seed),
+            snakemake.params.settings,
+        )

@@ -1,0 +1,16 @@
+"""Check a data file before any long work is based on it."""
+
+from rftune import storage
+from rftune.experiments.protocol import training_set
+from rftune.jobs import job
+
+
+def main(data_path, out_path):
+    data, _ = training_set(storage.load(data_path))
+    with storage.atomic_path(out_path) as temporary:
+        temporary.write_text(f"{data.n_samples} samples, {data.n_inputs} inputs, {data.n_outputs} outputs\n")
+
+
+if "snakemake" in globals():
+    with job(snakemake.log[0]):
+        main(snakemake.input.data, snakemake.output[0])

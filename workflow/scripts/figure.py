@@ -1,0 +1,21 @@
+"""Draw one figure, as png and pdf, from stored results."""
+
+from importlib import import_module
+
+from rftune.figures import save
+from rftune.jobs import job
+
+
+def main(artifact, experiment, sources, out_paths):
+    module = import_module(f"rftune.experiments.{experiment}.figures")
+    save(module.FIGURES[artifact](**sources), out_paths)
+
+
+if "snakemake" in globals():
+    with job(snakemake.log[0]):
+        main(
+            snakemake.params.artifact,
+            snakemake.params.experiment,
+            dict(snakemake.input.items()),
+            list(snakemake.output),
+        )
