@@ -23,7 +23,7 @@ INSTALLED := $(VENV)/.installed-$(shell { cat pyproject.toml src/rftune/__init__
 IN_VENV    = PATH="$$PWD/$(VENV)/bin:$$PATH"
 SNAKEMAKE  = $(IN_VENV) $(PY) -m snakemake
 RUN        = $(if $(SEED),--config seed=$(SEED)) --workflow-profile workflow/profiles/default --cores $(CORES) $(ARGS)
-FIGURES_IN = find $(1) -name '*.png' | sort | sed 's/^/  /'
+FIGURES_IN = find $(1) -name '*.png' 2>/dev/null | sort | sed 's/^/  /'
 ONE_THREAD = OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1
 
 .DEFAULT_GOAL := help
@@ -105,7 +105,7 @@ $(LOCKED):
 	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || \
 		{ echo "'$(PYTHON)' cannot make virtual environments: its venv module is missing." >&2; \
 		  echo "Install it (on Debian and Ubuntu: apt install python3-venv) and try again." >&2; exit 1; }
-	@echo "Installing the pinned requirements into $(VENV): about a minute, once."
+	@echo "Installing the pinned requirements into $(VENV): a minute or two, once."
 	@base=$$($(PYTHON) -c 'import sys; print(getattr(sys, "_base_executable", sys.executable))') && \
 		"$$base" -m venv --clear $(VENV)
 	@$(PIP) install --requirement requirements.lock || \

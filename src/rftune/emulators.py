@@ -113,12 +113,13 @@ class GaussianProcess:
         start = perf_counter()
         tuned = gp.tune(Scaling.of(data, noise).scale(data), self.settings, rng)
         seconds = perf_counter() - start
-        failure = "" if tuned.converged.all() else "optimiser: " + "; ".join(tuned.messages)
+        failure = "the likelihood sees only noise in every output" if tuned.noise_only.all() else ""
         variables = {
             "amplitude_variances": ("output", tuned.hyperparameters.amplitude_variances),
             "lengthscales": (("output", "input"), tuned.hyperparameters.lengthscales),
             "log_marginal_likelihood": ("output", tuned.log_marginal_likelihood),
             "n_evaluations": ("output", tuned.n_evaluations),
+            "optimiser_message": ("output", np.array(tuned.messages, dtype=object)),
         }
         return _outcome(variables, seconds, failure=failure)
 

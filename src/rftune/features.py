@@ -6,6 +6,7 @@ To add a map: one class with the methods of `FeatureMap`, one entry in `FEATURE_
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Literal, Protocol
 
 import numpy as np
@@ -92,15 +93,19 @@ class Features:
     def n_blocks(self) -> int:
         return self.n_outputs if self.outputs == "native" else 1
 
+    @cached_property
+    def _scales(self) -> Array:
+        """√ς of each column of the weights; shared features are of unit amplitude."""
+        unit = np.sqrt(self.amplitude) if self.outputs == "native" else np.ones(1)
+        return np.repeat(unit, self.n_features)
+
     def evaluate(self, inputs: NDArray[Any], out: NDArray[Any] | None = None) -> NDArray[Any]:
         """Φ(x): native (n_samples·n_outputs, n_features), rows grouped by sample; shared (n_samples, n_features).
 
         Native features carry their amplitude √ς; shared ones have unit amplitude, which enters per output later.
         """
-        scales = np.repeat(np.sqrt(self.amplitude), self.n_features) if self.outputs == "native" else np.ones(1)
-        scales = np.broadcast_to(scales, (self.weights.shape[1],))
         buffer = None if out is None else out.reshape(len(inputs), -1)
-        values = self.feature_map.evaluate(inputs, self.weights, self.biases, scales, buffer)
+        values = self.feature_map.evaluate(inputs, self.weights, self.biases, self._scales, buffer)
         return values.reshape(len(inputs) * self.n_blocks, self.n_features)
 
 

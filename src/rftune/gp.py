@@ -17,8 +17,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import blas, lapack
 from scipy.optimize import Bounds, OptimizeResult, minimize
-from sklearn.gaussian_process import GaussianProcessRegressor
-from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 
 from rftune.data import Array, Dataset, Prediction, as_matrix
 from rftune.scaling import Emulator, Scaling
@@ -257,6 +255,10 @@ def _fast_objectives(inputs: Array, columns: Array) -> Iterator[Objective]:
 
 def _sklearn_objectives(inputs: Array, columns: Array) -> Iterator[Objective]:
     """What GaussianProcessRegressor.fit maximises, without its warnings at bounds."""
+    # Imported here: it takes longer than many a job, and few jobs need it.
+    from sklearn.gaussian_process import GaussianProcessRegressor
+    from sklearn.gaussian_process.kernels import RBF, ConstantKernel
+
     for column in columns:
         prior = ConstantKernel() * RBF(np.ones(inputs.shape[1]))
         regressor = GaussianProcessRegressor(prior, alpha=1.0, optimizer=None).fit(inputs, column)

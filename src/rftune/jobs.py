@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -36,6 +37,14 @@ def job(log_path: str | Path) -> Iterator[None]:
     finally:
         logger.removeHandler(handler)
         handler.close()
+
+
+def use_library(source: str | Path) -> None:
+    """Let the processes that this one starts import the library from a source folder."""
+    path = os.environ.get("PYTHONPATH", "").split(os.pathsep)
+    os.environ["PYTHONPATH"] = os.pathsep.join(
+        [str(source), *(entry for entry in path if entry not in ("", str(source)))]
+    )
 
 
 @contextmanager

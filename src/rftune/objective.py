@@ -8,8 +8,6 @@ eq. pto_rf_hyp). The data are scaled beforehand (`scaling.Scaling`), so the obse
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import reduce
-from operator import add
 from typing import Any, Literal
 
 import numpy as np
@@ -90,6 +88,7 @@ class Workspace:
         self.folds = [np.empty((fold_rows, n_features), objective.dtype) for _ in objective.folds]
         self.rest: NDArray[Any] = np.empty((block_rows, n_features), objective.dtype)
         self.scratch: NDArray[Any] = np.empty((n_features, n_features), objective.dtype)
+        self.training_grams = np.empty((len(objective.folds), n_features, n_features))
 
 
 class Objective:
@@ -179,20 +178,35 @@ class Objective:
 
     def _stacked_rows(self, drawn: Features, workspace: Workspace) -> Array:
         """G(u) for one draw of features, made in one pass over the data."""
-        rest = slice(self.folds[-1].stop, self.data.n_samples)
-        segments = [
-            kernels.products(drawn.evaluate, self._inputs[rows], self._targets(rows), buffer, workspace.scratch)
-            for rows, buffer in zip([*self.folds, rest], [*workspace.folds, workspace.rest], strict=True)
-        ]
         stacked = []
-        for index, phi in enumerate(workspace.folds):
-            training = reduce(add, segments[:index] + segments[index + 1 :])
+        for training, phi in zip(self._training_products(drawn, workspace), workspace.folds, strict=True):
             mean, coefficients, logdet = _conditioned(drawn, training, phi)
             stacked.append(mean.ravel())
             if self.settings.rows == "full":
                 norm = np.linalg.norm(coefficients) / np.sqrt(drawn.n_features)
                 stacked.append(np.array([norm, np.sqrt(max(logdet, 0.0))]))
-        return np.concatenate(stacked)
+        return np.concatenate(stacked, dtype=np.float64)
+
+    def _training_products(self, drawn: Features, workspace: Workspace) -> list[kernels.Products]:
+        """Products of each fold's training part, in the workspace, which holds the folds' features too.
+
+        A segment, fold or rest, is added to the training parts of the folds that it is not, and let go: the next one
+        then gets its memory.
+        """
+        rest = slice(self.folds[-1].stop, self.data.n_samples)
+        workspace.training_grams[:] = 0.0
+        projected = np.zeros((len(self.folds), drawn.n_features, self._targets(rest).shape[1]))
+        for index, (rows, buffer) in enumerate(
+            zip([*self.folds, rest], [*workspace.folds, workspace.rest], strict=True)
+        ):
+            segment = kernels.products(
+                drawn.evaluate, self._inputs[rows], self._targets(rows), buffer, workspace.scratch
+            )
+            for fold in range(len(self.folds)):
+                if fold != index:
+                    workspace.training_grams[fold] += segment.gram
+                    projected[fold] += segment.projected
+        return [kernels.Products(*pair) for pair in zip(workspace.training_grams, projected, strict=True)]
 
     def _targets(self, rows: slice) -> NDArray[Any]:
         """Outputs of some samples in the layout of the features: a row per feature row."""
@@ -221,12 +235,13 @@ class Objective:
 def _conditioned(drawn: Features, training: kernels.Products, phi: NDArray[Any]) -> tuple[Array, Array, float]:
     """Posterior mean at the rows of ``phi``, coefficients β and logdet(G + I), conditioned on the training products.
 
+    The training products are overwritten, and the mean is in the precision of the features.
     With shared features the squared norms and the log determinants of the outputs add up.
     """
     if drawn.outputs == "native":
-        coefficients, chol_lower = regression.solve_native(training.gram, training.projected[:, 0])
+        coefficients, chol_lower = regression.solve_native(training.gram, training.projected[:, 0], out=training.gram)
         logdet = 2.0 * float(np.log(np.diagonal(chol_lower)).sum())
-        return phi @ coefficients / drawn.n_features, coefficients, logdet
+        return phi @ (coefficients / drawn.n_features).astype(phi.dtype), coefficients, logdet
     coefficients, _, shrinkage = regression.solve_shared(training.gram, training.projected, drawn.amplitude)
-    mean = phi @ coefficients * np.sqrt(drawn.amplitude) / drawn.n_features
-    return mean, coefficients, -float(np.log(shrinkage).sum())
+    scaled = coefficients * np.sqrt(drawn.amplitude) / drawn.n_features
+    return phi @ scaled.astype(phi.dtype), coefficients, -float(np.log(shrinkage).sum())

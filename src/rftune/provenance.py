@@ -10,13 +10,15 @@ from functools import lru_cache
 from importlib import metadata
 from pathlib import Path
 
+import rftune
+
 PACKAGE_ROOT = Path(__file__).resolve().parent
 RECORDED_PACKAGES = ("numpy", "scipy", "numba", "scikit-learn", "SALib", "xarray")
 
 
 def versions() -> dict[str, str]:
     """Versions of rftune and of the packages that can change a digit."""
-    return {name: metadata.version(name) for name in ("rftune", *RECORDED_PACKAGES)}
+    return {"rftune": rftune.__version__, **{name: metadata.version(name) for name in RECORDED_PACKAGES}}
 
 
 @lru_cache(maxsize=1)

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 from scipy import linalg
+from scipy.linalg import lapack
 
 from rftune.data import Array, Dataset, Prediction, as_matrix
 from rftune.features import Features
@@ -90,7 +91,7 @@ def _fit_native(features: Features, data: Dataset, inverse_factor: Array) -> Nat
     return NativeRegression(features, coefficients, chol_lower)
 
 
-def solve_native(gram: Array, projected: Array) -> tuple[Array, Array]:
+def solve_native(gram: Array, projected: Array, out: Array | None = None) -> tuple[Array, Array]:
     """Solve (gram/M + I) β = projected; return β and the lower Cholesky factor of gram/M + I.
 
     Parameters
@@ -99,11 +100,17 @@ def solve_native(gram: Array, projected: Array) -> tuple[Array, Array]:
         Φᵀ B_Σ⁻¹ Φ.
     projected : (n_features,)
         Φᵀ B_Σ⁻¹ Y.
+    out : (n_features, n_features)
+        C-ordered buffer that the Cholesky factor is a view of, possibly the Gram's own; a fresh array when None.
     """
-    system = gram / len(gram)
+    system = np.multiply(gram, 1.0 / len(gram), out=out)
     system.flat[:: len(gram) + 1] += 1.0
-    chol_lower = linalg.cholesky(system, lower=True, overwrite_a=True, check_finite=False)
-    return linalg.cho_solve((chol_lower, True), projected, check_finite=False), chol_lower
+    # The transpose of a symmetric C-ordered matrix is the same matrix in the order in which LAPACK works in place.
+    chol_lower, info = lapack.dpotrf(system.T, lower=1, overwrite_a=1)
+    if info != 0:
+        raise np.linalg.LinAlgError("the Gram matrix must be finite and positive semidefinite; it is not to rounding")
+    coefficients, _ = lapack.dpotrs(chol_lower, projected, lower=1)
+    return coefficients, chol_lower
 
 
 @dataclass(frozen=True, eq=False)

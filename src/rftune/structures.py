@@ -10,6 +10,7 @@ To add a family: one subclass of `Family`, one entry in `FAMILIES`.
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -46,7 +47,7 @@ class Parameter:
 
     @property
     def size(self) -> int:
-        return int(np.prod(self.shape))
+        return math.prod(self.shape)
 
     def constrain(self, unconstrained: Array) -> Array:
         block = unconstrained.reshape(self.shape)
@@ -211,9 +212,11 @@ class Structure(ABC):
         """Named constrained values from the unconstrained vector (n_parameters,)."""
         if unconstrained.shape != (self.n_parameters,):
             raise ValueError(f"expected {self.n_parameters} parameters; got shape {unconstrained.shape}")
-        ends = np.cumsum([parameter.size for parameter in self.parameters])
-        blocks = np.split(unconstrained, ends[:-1])
-        return {p.name: p.constrain(block) for p, block in zip(self.parameters, blocks, strict=True)}
+        values, start = {}, 0
+        for parameter in self.parameters:
+            values[parameter.name] = parameter.constrain(unconstrained[start : start + parameter.size])
+            start += parameter.size
+        return values
 
     def unconstrain(self, values: Values) -> Array:
         """Inverse of `constrain`."""

@@ -11,10 +11,10 @@ rule analyse:
         f"{LOGS}/{{experiment}}/{{case}}/seed{{seed}}/{{emulator}}/analyse.log",
     benchmark:
         f"{BENCHMARKS}/{{experiment}}/{{case}}/seed{{seed}}/{{emulator}}/analyse.tsv"
+    conda:
+        ENVIRONMENT
     params:
-        settings=lambda wildcards: {
-            "n_bootstrap": config[wildcards.experiment]["data"]["n_bootstrap"]
-        },
+        settings=lambda wildcards: {"n_bootstrap": config[wildcards.experiment]["data"]["n_bootstrap"]},
         code=lambda wildcards: code_of("analyse", f"{wildcards.experiment}.analysis"),
     script:
         "../scripts/analyse.py"

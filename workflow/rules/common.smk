@@ -1,16 +1,22 @@
 # The checked config, and what the rules derive from it: paths, chunks of repeats, code fingerprints.
 
+import sys
 from functools import cache
 from pathlib import Path
 
 import yaml
 from snakemake.exceptions import WorkflowError
 
+ROOT = Path(workflow.basedir)
+# The workflow and its jobs use the library beside it, in whatever environment and on whatever machine they run.
+sys.path.insert(0, str(ROOT / "src"))
 from rftune import config as rftune_config
-from rftune import provenance
+from rftune import jobs, provenance
 from rftune.experiments import EXPERIMENTS
 
-ROOT = Path(workflow.basedir)
+jobs.use_library(ROOT / "src")
+
+ENVIRONMENT = str(ROOT / "environment.yml")  # for --software-deployment-method conda
 PAPER_VALUES = str(ROOT / "config/paper_values.yaml")
 
 try:
@@ -54,9 +60,7 @@ def emulator_settings(experiment, emulator):
 def tuning_settings(experiment, emulator):
     """As `emulator_settings` without what only the prediction uses."""
     settings = emulator_settings(experiment, emulator)
-    return {
-        key: value for key, value in settings.items() if key != "n_features_predict"
-    }
+    return {key: value for key, value in settings.items() if key != "n_features_predict"}
 
 
 def chunks(experiment, emulator):
@@ -64,10 +68,7 @@ def chunks(experiment, emulator):
     block = rftune_config.emulator_block(config, experiment, emulator)
     repeats = block.get("repeats", config[experiment]["repeats"])
     size = config[experiment]["repeats_per_job"]
-    return [
-        f"{first:04d}-{min(first + size, repeats) - 1:04d}"
-        for first in range(0, repeats, size)
-    ]
+    return [f"{first:04d}-{min(first + size, repeats) - 1:04d}" for first in range(0, repeats, size)]
 
 
 def repeat_range(wildcards):

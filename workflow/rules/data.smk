@@ -8,6 +8,8 @@ rule data:
         f"{LOGS}/{{experiment}}/{{case}}/seed{{seed}}/data.log",
     benchmark:
         f"{BENCHMARKS}/{{experiment}}/{{case}}/seed{{seed}}/data.tsv"
+    conda:
+        ENVIRONMENT
     params:
         settings=lambda wildcards: config[wildcards.experiment]["data"],
         code=lambda wildcards: code_of("data", f"{wildcards.experiment}.data"),
@@ -25,6 +27,8 @@ rule check_data:
         f"{LOGS}/{{experiment}}/{{case}}/seed{{seed}}/check.log",
     benchmark:
         f"{BENCHMARKS}/{{experiment}}/{{case}}/seed{{seed}}/check.tsv"
+    conda:
+        ENVIRONMENT
     params:
         code=code_of("check"),
     script:

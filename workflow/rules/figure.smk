@@ -3,7 +3,7 @@
 
 rule F1:
     input:
-        data=expand(f"{CASE}/data.nc", experiment="ishigami", case="standard", seed=SEEDS[0]),
+        data=case_paths("data.nc", "ishigami")[0],
         untuned=chunk_paths("predicted", "ishigami", "standard", SEEDS[0], "untuned")[0],
         gp=chunk_paths("predicted", "ishigami", "standard", SEEDS[0], "gp")[0],
         tuned=chunk_paths("predicted", "ishigami", "standard", SEEDS[0], "lowrank")[0],
@@ -13,6 +13,8 @@ rule F1:
         f"{LOGS}/F1.log",
     benchmark:
         f"{BENCHMARKS}/F1.tsv"
+    conda:
+        ENVIRONMENT
     params:
         artifact="F1",
         experiment="ishigami",
@@ -30,6 +32,8 @@ rule F7:
         f"{LOGS}/F7.log",
     benchmark:
         f"{BENCHMARKS}/F7.tsv"
+    conda:
+        ENVIRONMENT
     params:
         artifact="F7",
         experiment="ishigami",
@@ -47,6 +51,8 @@ rule T2:
         f"{LOGS}/T2.log",
     benchmark:
         f"{BENCHMARKS}/T2.tsv"
+    conda:
+        ENVIRONMENT
     params:
         artifact="T2",
         experiment="ishigami",

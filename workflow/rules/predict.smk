@@ -11,10 +11,10 @@ rule predict:
         f"{LOGS}/{{experiment}}/{{case}}/seed{{seed}}/{{emulator}}/predict-{{repeats}}.log",
     benchmark:
         f"{BENCHMARKS}/{{experiment}}/{{case}}/seed{{seed}}/{{emulator}}/predict-{{repeats}}.tsv"
+    conda:
+        ENVIRONMENT
     params:
-        settings=lambda wildcards: emulator_settings(
-            wildcards.experiment, wildcards.emulator
-        ),
+        settings=lambda wildcards: emulator_settings(wildcards.experiment, wildcards.emulator),
         code=code_of("predict"),
     script:
         "../scripts/predict.py"

@@ -12,6 +12,8 @@ rule T2_csv:
         f"{LOGS}/T2_csv.log",
     benchmark:
         f"{BENCHMARKS}/T2_csv.tsv"
+    conda:
+        ENVIRONMENT
     params:
         artifact="T2",
         experiment="ishigami",

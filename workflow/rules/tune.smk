@@ -12,11 +12,11 @@ rule tune:
         f"{LOGS}/{{experiment}}/{{case}}/seed{{seed}}/{{emulator}}/tune-{{repeats}}.log",
     benchmark:
         f"{BENCHMARKS}/{{experiment}}/{{case}}/seed{{seed}}/{{emulator}}/tune-{{repeats}}.tsv"
+    conda:
+        ENVIRONMENT
     threads: config["n_workers"]
     params:
-        settings=lambda wildcards: tuning_settings(
-            wildcards.experiment, wildcards.emulator
-        ),
+        settings=lambda wildcards: tuning_settings(wildcards.experiment, wildcards.emulator),
         repeats=repeat_range,
         code=code_of("tune"),
     script:
