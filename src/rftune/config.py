@@ -10,11 +10,20 @@ from typing import Any
 
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import ValidationError
+from jsonschema.validators import extend
 
 from rftune import emulators
 from rftune.experiments import EXPERIMENTS
 
 Config = Mapping[str, Any]
+
+# json schema calls 3.0 an integer; a count of repeats is not.
+_Validator = extend(  # type: ignore[no-untyped-call]
+    Draft202012Validator,
+    type_checker=Draft202012Validator.TYPE_CHECKER.redefine(
+        "integer", lambda _, value: isinstance(value, int) and not isinstance(value, bool)
+    ),
+)
 
 
 class ConfigError(ValueError):
@@ -84,7 +93,7 @@ def _not_finite(value: Any, path: tuple[str, ...]) -> list[str]:
 
 
 def _violations(instance: Any, schema: Config, prefix: tuple[str, ...]) -> list[str]:
-    errors = sorted(Draft202012Validator(schema).iter_errors(instance), key=lambda error: list(map(str, error.path)))
+    errors = sorted(_Validator(schema).iter_errors(instance), key=lambda error: list(map(str, error.path)))
     return [_sentence(error, prefix) for error in errors]
 
 

@@ -26,7 +26,7 @@ def git_commit() -> str:
     """Commit of the source tree, with "+dirty" when files differ from it; "unknown" outside a checkout."""
 
     def git(*arguments: str) -> str:
-        command = ["git", "-C", str(PACKAGE_ROOT), *arguments]
+        command = ["git", "--no-optional-locks", "-C", str(PACKAGE_ROOT), *arguments]
         return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
 
     try:
@@ -71,13 +71,22 @@ def _imported_modules(path: Path) -> Iterator[str]:
     for node in ast.walk(_parsed(path)):
         if isinstance(node, ast.Import):
             candidates = [alias.name for alias in node.names]
-        elif isinstance(node, ast.ImportFrom) and node.module:
-            candidates = [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
+        elif isinstance(node, ast.ImportFrom):
+            base = _absolute_base(node, path)
+            candidates = [base, *(f"{base}.{alias.name}" for alias in node.names)]
         else:
             continue
         for name in candidates:
             if name.split(".")[0] == "rftune" and _module_path(name).is_file():
                 yield name
+
+
+def _absolute_base(node: ast.ImportFrom, path: Path) -> str:
+    """What ``from ... import`` imports from, by its full name also where it is relative."""
+    if node.level == 0:
+        return node.module or ""
+    package = path.resolve().parents[node.level - 1].relative_to(PACKAGE_ROOT)
+    return ".".join(["rftune", *package.parts, *([node.module] if node.module else [])])
 
 
 def _meaning(path: Path) -> str:

@@ -176,9 +176,10 @@ def worker_pool(objective: Objective, n_workers: int) -> Iterator[EnsembleMap]:
             workspaces.put(workspace)
 
     with threadpool_limits(1), ThreadPoolExecutor(n_workers) as pool:
+        over_members: Callable[..., Iterator[Array]] = map if n_workers == 1 else pool.map  # no thread for one worker
 
         def evaluate(ensemble: Array, rng: np.random.Generator) -> Array:
-            return np.stack(list(pool.map(evaluate_member, ensemble, rng.spawn(len(ensemble)))))
+            return np.stack(list(over_members(evaluate_member, ensemble, rng.spawn(len(ensemble)))))
 
         yield evaluate
 
@@ -194,8 +195,8 @@ def _attempt(
     """One tuning from a fresh draw of folds and ensemble: parameters, history, signal share and why it failed."""
     problem_rng, run_rng, check_rng = rng.spawn(3)
     objective = Objective(data, structure, settings.objective, problem_rng)
-    noise = eki.BlockNoise.from_covariances(objective.noise_covariances(problem_rng))
     with worker_pool(objective, n_workers) as evaluate:
+        noise = eki.BlockNoise.from_covariances(objective.noise_covariances(problem_rng))
         history, failure = _run(objective, noise, settings, run_rng, evaluate, progress)
         parameters = _chosen(history, objective, noise, settings, check_rng)
         share = _signal_share(objective, parameters, settings.fresh_draws, check_rng)

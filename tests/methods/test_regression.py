@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from reference import feature_value, gp_posterior, kernel_matrix, rbf
 
+from reference import feature_value, gp_posterior, kernel_matrix, rbf
 from rftune import features, regression
 from rftune.data import Dataset
 from rftune.features import FEATURE_MAPS
@@ -84,10 +84,8 @@ def test_that_badly_scaled_noise_changes_nothing(outputs):
     noise = noise_of("full", 2, rng)
     units = np.array([1e-6, 1e6])
     points = rng.standard_normal((3, 2))
-    if outputs == "native":  # the prior is in physical units: scale it along
-        scaled = replace(drawn, amplitude=drawn.amplitude * units**2)
-    else:  # the prior is in noise units: nothing to scale
-        scaled = drawn
+    # A native prior is in physical units and is scaled along; a shared one is in units of the noise.
+    scaled = replace(drawn, amplitude=drawn.amplitude * units**2) if outputs == "native" else drawn
     expected = regression.fit(drawn, data, noise).predict(points)
     other = Dataset(data.inputs, data.outputs * units)
     prediction = regression.fit(scaled, other, noise * np.outer(units, units)).predict(points)
@@ -110,7 +108,7 @@ def test_that_function_draws_have_the_posteriors_joint_moments(outputs):
 
 
 def rms_distances_to_rbf(numbers, n_repeats=24):
-    """Root mean square distance of the RF posterior mean and variance from the RBF GP's, for each number of features."""
+    """Root mean square distances of the RF posterior's mean and variance from the RBF GP's, by number of features."""
     rng = np.random.default_rng(3)
     structure = make_structure("diagonal", 2, 1)
     scales, amplitude = np.array([0.8, 1.3]), 2.0
@@ -203,8 +201,8 @@ def test_that_mismatches_are_named():
         regression.fit(drawn, Dataset(data.inputs, data.outputs[:, :1]), 1.0)
     with pytest.raises(ValueError, match=r"inputs must be \(n_samples, 2\)"):
         regression.fit(drawn, data, 1.0).mean(np.ones((3, 5)))
+    structure = make_structure("diagonal", 2, 1)
     with pytest.raises(ValueError, match="native features for 3 outputs need a structure with 3; got 1"):
-        structure = make_structure("diagonal", 2, 1)
         features.draw(structure, structure.prior_mean, 4, np.ones(3), np.random.default_rng(0))
 
 

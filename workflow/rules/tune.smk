@@ -4,7 +4,7 @@
 rule tune:
     input:
         data=f"{CASE}/data.nc",
-        checked=f"{CASE}/data.checked",
+        checked=ancient(f"{CASE}/data.checked"),  # waits for the check; a new check of old data retunes nothing
     output:
         result=f"{CASE}/{{emulator}}/tuned-{{repeats}}.nc",
         timing=f"{CASE}/{{emulator}}/timing-{{repeats}}.nc",

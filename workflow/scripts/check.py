@@ -6,7 +6,11 @@ from rftune.jobs import job
 
 
 def main(data_path, out_path):
-    data, _ = training_set(storage.load(data_path))
+    stored = storage.load(data_path)
+    try:
+        data, _ = training_set(stored)
+    except ValueError as error:
+        raise ValueError(f"{data_path}: {error}") from error
     with storage.atomic_path(out_path) as temporary:
         temporary.write_text(f"{data.n_samples} samples, {data.n_inputs} inputs, {data.n_outputs} outputs\n")
 

@@ -1,0 +1,175 @@
+"""The Ishigami experiment: closed forms, data, analysis, table and figures."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import xarray as xr
+
+from rftune import storage
+from rftune.experiments.ishigami import analysis, data, figures, tables
+from rftune.experiments.protocol import load_repeats, training_set
+
+SETTINGS = data.Settings(a=7.0, b=0.1, noise_variance=0.01, n_train=60, n_base=64, n_bootstrap=10)
+PAPER = {
+    "quantities": ["V1", "V2", "V3", "TV1", "TV2", "TV3"],
+    "analytic": [0.314, 0.442, 0.0, 0.557, 0.442, 0.244],
+    "empirical": [0.313, 0.442, -0.006, 0.562, 0.442, 0.245],
+    "gp": [0.309, 0.451, -0.007, 0.550, 0.459, 0.235],
+    "rf": [0.308, 0.453, -0.007, 0.537, 0.498, 0.223],
+    "rf_std": [0.024, 0.023, 0.005, 0.026, 0.038, 0.022],
+}
+
+
+@pytest.fixture(scope="module")
+def made():
+    return data.make_data(SETTINGS, np.random.default_rng(0))
+
+
+def test_that_the_function_has_sine_squared():
+    points = np.array([[np.pi / 2, np.pi / 2, 0.0], [np.pi / 2, 0.0, 2.0], [0.0, -np.pi / 2, 1.0]])
+    np.testing.assert_allclose(data.ishigami(points, 7.0, 0.1), [8.0, 2.6, 7.0])
+
+
+def test_that_the_analytic_indices_are_integrals_of_the_function():
+    """Against Gauss-Legendre quadrature, exact to rounding for this function."""
+    nodes, weights = np.polynomial.legendre.leggauss(40)
+    nodes, weights = np.pi * nodes, weights / 2
+    grid = np.stack(np.meshgrid(nodes, nodes, nodes, indexing="ij"), axis=-1).reshape(-1, 3)
+    values = data.ishigami(grid, 7.0, 0.1).reshape(40, 40, 40)
+
+    def mean(array, axes):
+        for axis in sorted(axes, reverse=True):
+            array = np.tensordot(array, weights, (axis, 0))
+        return array
+
+    def variance(array):
+        axes = range(array.ndim)
+        return mean(array**2, axes) - mean(array, axes) ** 2
+
+    first, total = data.analytic_indices(7.0, 0.1)
+    for i in range(3):
+        others = [j for j in range(3) if j != i]
+        assert first[i] == pytest.approx(variance(mean(values, others)) / variance(values), abs=1e-10)
+        assert total[i] == pytest.approx(1 - variance(mean(values, [i])) / variance(values), abs=1e-10)
+
+
+def test_that_the_analytic_indices_round_to_the_papers():
+    np.testing.assert_allclose(np.concatenate(data.analytic_indices(7.0, 0.1)), PAPER["analytic"], atol=6e-4)
+
+
+def test_that_training_data_are_noisy_rows_of_the_design(made):
+    training, noise = training_set(made)
+    rows = made["train_rows"].values
+    assert len(set(rows.tolist())) == training.n_samples == 60
+    np.testing.assert_array_equal(training.inputs, made["points"].values[rows])
+    residual = training.outputs - made["truth"].values[rows]
+    # χ² with 60 degrees of freedom: five standard deviations of the sample variance
+    assert abs(residual.var() / 0.01 - 1) < 5 * np.sqrt(2 / 60)
+    np.testing.assert_array_equal(noise, [[0.01]])
+    assert made["points"].shape == (64 * 8, 3)
+
+
+def test_that_too_many_training_points_are_refused():
+    with pytest.raises(ValueError, match="n_train must be between 1 and the design's 512 rows; got 600"):
+        data.Settings(a=7.0, b=0.1, noise_variance=0.01, n_train=600, n_base=64, n_bootstrap=10)
+
+
+def predictions_like(made, deviations):
+    truth = made["truth"].values
+    mean = np.stack([truth + deviation for deviation in deviations])
+    n = len(deviations)
+    return xr.Dataset(
+        {
+            "mean": (("repeat", "point", "output"), mean),
+            "failure": ("repeat", np.array([""] * n, dtype=object)),
+            "n_restarts": ("repeat", np.zeros(n, dtype=int)),
+        },
+        coords={"repeat": np.arange(n)},
+    )
+
+
+def test_that_a_perfect_emulator_has_the_empirical_indices_and_no_error(made):
+    result = analysis.analyse(made, predictions_like(made, [0.0]), 10, np.random.default_rng(0))
+    np.testing.assert_allclose(result["first"].values[0], made["empirical_first"].values, rtol=1e-12)
+    np.testing.assert_allclose(result["total"].values[0], made["empirical_total"].values, rtol=1e-12)
+    assert result["relative_rmse"].values[0] == 0.0
+
+
+def test_that_errors_are_relative_to_the_truths_spread(made):
+    result = analysis.analyse(made, predictions_like(made, [2.0]), 10, np.random.default_rng(0))
+    test = np.setdiff1d(np.arange(512), made["train_rows"].values)
+    assert result["relative_rmse"].values[0] == pytest.approx(2.0 / made["truth"].values[test].std())
+
+
+def test_that_a_constant_emulator_has_no_indices(made):
+    constant = predictions_like(made, [-made["truth"].values])
+    result = analysis.analyse(made, constant, 10, np.random.default_rng(0))
+    assert np.isnan(result["first"]).all()
+
+
+@pytest.fixture
+def stored(made, tmp_path):
+    """Stored data and analyses of two emulators with three repeats, one of which failed."""
+    save = {"settings": {}, "seed": 1}
+    storage.save(made, tmp_path / "data.nc", **save)
+    paths = []
+    for name in ("gp", "lowrank"):
+        noise = np.random.default_rng(1).standard_normal((3, 512, 1))
+        predictions = predictions_like(made, list(0.1 * noise))
+        predictions["failure"].values[2] = "ended at the zero predictor" if name == "lowrank" else ""
+        predictions["n_restarts"].values[1] = 1
+        result = analysis.analyse(made, predictions, 10, np.random.default_rng(0))
+        paths.append(str(tmp_path / f"{name}.nc"))
+        storage.save(result, paths[-1], **save)
+    return str(tmp_path / "data.nc"), paths
+
+
+def test_that_the_table_counts_failures_and_leaves_them_out(stored):
+    data_path, paths = stored
+    table = tables.indices_table([data_path], paths, PAPER, [1], ["gp", "lowrank"])
+    row = table[(table["source"] == "lowrank") & (table["quantity"] == "TV2")].iloc[0]
+    kept = storage.load(paths[1])["total"].values[:2, 1]
+    assert (row["n_retunings"], row["n_failed"], row["n_restarted"]) == (3, 1, 1)
+    assert row["mean"] == pytest.approx(kept.mean())
+    assert row["std"] == pytest.approx(kept.std(ddof=1))
+    assert row["standard_error"] == pytest.approx(kept.std(ddof=1) / np.sqrt(2))
+    assert (row["paper_mean"], row["paper_std"]) == (0.498, 0.038)
+    assert set(table["source"]) == {"analytic", "empirical", "gp", "lowrank"}
+
+
+def test_that_figures_are_drawn_from_stored_results(made, stored, tmp_path):
+    data_path, paths = stored
+    storage.save(predictions_like(made, [0.0, 0.1]), tmp_path / "p.nc", settings={}, seed=1)
+    slices = figures.draw_slices(data_path, *[str(tmp_path / "p.nc")] * 3)
+    assert len(slices.axes) == 12
+    assert [axis.get_xlabel() for axis in slices.axes[-3:]] == ["$x_1$", "$x_2$", "$x_3$"]
+    misfit = np.array([[4.0, 2.0, 1.0], [8.0, 4.0, 4.0]])
+    tuned = xr.Dataset(
+        {"misfit": (("repeat", "iteration"), misfit), "failure": ("repeat", np.array(["", "x"], dtype=object))},
+        coords={"repeat": [0, 1]},
+    )
+    storage.save(tuned, tmp_path / "t.nc", settings={}, seed=1)
+    axis = figures.draw_convergence(str(tmp_path / "t.nc")).axes[0]
+    np.testing.assert_array_equal(axis.lines[0].get_ydata(), [1.0, 0.5, 0.25])
+    np.testing.assert_array_equal(axis.lines[2].get_ydata(), [1.0, 0.5, 0.25])  # the median leaves the failed one out
+    table = tables.indices_table([data_path], paths, PAPER, [1], ["gp", "lowrank"])
+    table.to_csv(tmp_path / "T2.csv", index=False)
+    picture = figures.draw_table(str(tmp_path / "T2.csv"))
+    texts = [cell.get_text().get_text() for cell in picture.axes[0].tables[0].get_celld().values()]
+    assert "0.498 (.038)" in texts
+    assert "1/3" in texts
+
+
+def test_that_chunks_come_back_in_the_order_of_repeats(tmp_path):
+    for first in (2, 0):
+        chunk = xr.Dataset({"x": ("repeat", [first, first + 1])}, coords={"repeat": [first, first + 1]})
+        storage.save(chunk, tmp_path / f"{first}.nc", settings={}, seed=1)
+    merged = load_repeats([tmp_path / "2.nc", tmp_path / "0.nc"])
+    assert merged["x"].values.tolist() == merged["repeat"].values.tolist() == [0, 1, 2, 3]
+
+
+def test_that_a_table_is_plain_csv(stored, tmp_path):
+    data_path, paths = stored
+    table = tables.indices_table([data_path], paths, PAPER, [1], ["gp", "lowrank"])
+    table.to_csv(tmp_path / "t.csv", index=False)
+    assert len(pd.read_csv(tmp_path / "t.csv")) == 2 * 6 + 2 * 7

@@ -1,0 +1,143 @@
+"""Copies of the project whose config and library code the tests may change, and how snakemake is run in them."""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from snakemake.utils import update_config
+
+ROOT = Path(__file__).resolve().parents[2]
+CONFIG = yaml.safe_load((ROOT / "config/config.yaml").read_text(encoding="utf-8"))
+TINY = yaml.safe_load((ROOT / "tests/workflow/tiny.yaml").read_text(encoding="utf-8"))
+# A job of a dry run: the line that names its rule, then indented lines, one of which may hold its wildcards.
+JOB = re.compile(r"^(?:local)?rule (\w+):\n((?:    .*\n)*)", re.MULTILINE)
+WILDCARDS = re.compile(r"^    wildcards: (.*)$", re.MULTILINE)
+
+Job = tuple[str, str]
+
+
+def merged(base: dict[str, Any], overrides: dict[str, Any]) -> dict[str, Any]:
+    """The base with the overrides in it, as snakemake merges config files."""
+    result = copy.deepcopy(base)
+    update_config(result, copy.deepcopy(overrides))
+    return result
+
+
+def tiny_config(overrides: dict[str, Any] | None = None) -> dict[str, Any]:
+    """The paper's config at sizes that run in seconds."""
+    config = merged(CONFIG, TINY)
+    emulators = config["ishigami"]["emulators"]
+    config["ishigami"]["emulators"] = {name: emulators[name] for name in TINY["ishigami"]["emulators"]}
+    return merged(config, overrides or {})
+
+
+class Project:
+    """A copy of the project; its config is the paper's until `write_config`."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        for name in ("workflow", "config", "src"):
+            shutil.copytree(ROOT / name, root / name, ignore=shutil.ignore_patterns("*.egg-info"))
+        for name in ("Snakefile", "environment.yml"):
+            shutil.copy2(ROOT / name, root / name)
+        (root / "profiles").symlink_to("workflow/profiles")
+
+    @property
+    def results(self) -> Path:
+        return self.root / TINY["results"]
+
+    def write_config(self, config: dict[str, Any]) -> None:
+        (self.root / "config/config.yaml").write_text(yaml.safe_dump(config), encoding="utf-8")
+
+    @contextmanager
+    def changed_config(self, overrides: dict[str, Any]) -> Iterator[None]:
+        """A config that differs from the tiny one, for a while."""
+        with self.edited("config/config.yaml", lambda _: yaml.safe_dump(tiny_config(overrides))):
+            yield
+
+    @contextmanager
+    def edited(self, name: str, edit: Callable[[str], str]) -> Iterator[None]:
+        """A file with other content, for a while."""
+        path = self.root / name
+        before = path.read_text(encoding="utf-8")
+        after = edit(before)
+        assert after != before, f"the edit of {name} changes nothing"
+        path.write_text(after, encoding="utf-8")
+        try:
+            yield
+        finally:
+            path.write_text(before, encoding="utf-8")
+
+    def command(self, *arguments: str) -> dict[str, Any]:
+        """Arguments for subprocess that start snakemake here, with this copy's library."""
+        environment = os.environ | {
+            "PYTHONPATH": str(self.root / "src"),
+            "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+        }
+        # Edits within a second of each other would be hidden by compiled files, which are judged by whole seconds.
+        environment["PYTHONDONTWRITEBYTECODE"] = "1"
+        return {
+            "args": [sys.executable, "-m", "snakemake", *arguments],
+            "cwd": self.root,
+            "env": environment,
+            "stdout": subprocess.PIPE,
+            "stderr": subprocess.STDOUT,
+            "text": True,
+        }
+
+    def snakemake(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(**self.command(*arguments), check=False, timeout=300)
+
+    def run(self, *arguments: str) -> str:
+        """Run snakemake to a good end and return what it printed."""
+        done = self.snakemake(*arguments)
+        assert done.returncode == 0, done.stdout
+        return done.stdout
+
+    def planned(self, *arguments: str) -> set[Job]:
+        """The jobs that snakemake would run now: rule, and wildcards without experiment and case."""
+        output = self.run("--dry-run", *arguments)
+        jobs = set()
+        for rule, body in JOB.findall(output):
+            wildcards = WILDCARDS.search(body)
+            pairs = [pair.split("=") for pair in wildcards[1].split(", ")] if wildcards else []
+            jobs.add((rule, " ".join(value for name, value in pairs if name not in ("experiment", "case"))))
+        counted = re.search(r"^total +(\d+)$", output, re.MULTILINE)
+        assert len(jobs) == (int(counted[1]) if counted else 0), output
+        collecting = {"all", *(f"{stage}_ishigami" for stage in ("data", "tune", "predict", "analyse"))}
+        return {job for job in jobs if job[0] not in collecting}
+
+    def hashes(self) -> dict[str, str]:
+        """Content of every result file, by its path; logs, benchmarks and marks of checks are not results."""
+        return {
+            str(path.relative_to(self.results)): hashlib.sha256(path.read_bytes()).hexdigest()
+            for path in sorted(self.results.rglob("*"))
+            if path.is_file()
+            and path.suffix != ".checked"
+            and path.relative_to(self.results).parts[0] not in ("logs", "benchmarks")
+        }
+
+
+@pytest.fixture(scope="session")
+def make_project(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Project]:
+    """Make a fresh copy of the project; with overrides, at tiny sizes."""
+
+    def make(overrides: dict[str, Any] | None = None) -> Project:
+        project = Project(tmp_path_factory.mktemp("project"))
+        if overrides is not None:
+            project.write_config(tiny_config(overrides))
+        return project
+
+    return make
