@@ -190,8 +190,8 @@ class Objective:
     def _training_products(self, drawn: Features, workspace: Workspace) -> list[kernels.Products]:
         """Products of each fold's training part, in the workspace, which holds the folds' features too.
 
-        A segment, fold or rest, is added to the training parts of the folds that it is not, and let go: the next one
-        then gets its memory.
+        A segment, fold or rest, is added to the training parts of the folds that it is not and let go, so that its
+        memory serves again.
         """
         rest = slice(self.folds[-1].stop, self.data.n_samples)
         workspace.training_grams[:] = 0.0

@@ -3,7 +3,7 @@
 A *family* is a parametrised zero-mean distribution of one vector; a *structure* uses families to draw the frequency
 matrices Ξ (n_outputs × n_inputs) of the random features and adds the amplitude ς. Parameters live in two coordinates:
 *constrained* (positive scales, free loadings) and *unconstrained* (logarithms of the positive ones), where the prior is
-an independent normal and the tuning works. Prior scales are for standardised inputs (see `docs/priors.md`).
+an independent normal and the tuning works. Prior scales are for standardised inputs (see `docs/method.md`).
 
 To add a family: one subclass of `Family`, one entry in `FAMILIES`.
 """

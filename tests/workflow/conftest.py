@@ -94,11 +94,12 @@ class Project:
             "env": environment,
             "stdout": subprocess.PIPE,
             "stderr": subprocess.STDOUT,
-            "text": True,
         }
 
     def snakemake(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(**self.command(*arguments), check=False, timeout=300)
+        done = subprocess.run(**self.command(*arguments), check=False, timeout=300)
+        # Decoded here, because text=True would hide carriage returns.
+        return subprocess.CompletedProcess(done.args, done.returncode, done.stdout.decode())
 
     def run(self, *arguments: str) -> str:
         """Run snakemake to a good end and return what it printed."""

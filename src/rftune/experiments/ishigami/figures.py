@@ -90,9 +90,11 @@ def draw_convergence(tuned: Sequence[str] | str) -> Figure:
 
 
 def draw_table(table: str) -> Figure:
-    """T2 as a picture: ours, the paper's in grey below, for every seed."""
-    frame = pd.read_csv(table)
-    lines = [line for seed in frame["seed"].unique() for line in _table_lines(frame[frame["seed"] == seed], int(seed))]
+    """T2 as a picture: the root seed with the paper's values in grey below ours, then the other seeds and all."""
+    frame = pd.read_csv(table, dtype={"seed": str})
+    seeds = list(frame["seed"].unique())
+    shown = seeds if len(seeds) <= 4 else [seeds[0], "all"]
+    lines = [line for seed in shown for line in _table_lines(frame[frame["seed"] == seed], quote=seed == seeds[0])]
     quantities = ["V1", "V2", "V3", "TV1", "TV2", "TV3", "relative_rmse"]
     header = [
         "seed",
@@ -120,22 +122,27 @@ def draw_table(table: str) -> Figure:
                 cell.get_text().set_horizontalalignment("left")
             if row > 0 and lines[row - 1][1]:
                 cell.get_text().set_color(MUTED)
+            if row > 0 and row < len(lines) and lines[row][0][0] not in ("", lines[row - 1][0][0], seeds[0]):
+                cell.visible_edges = "B"
     return figure
 
 
-def _table_lines(frame: pd.DataFrame, seed: int) -> list[tuple[list[str], bool]]:
-    """Cells of one seed's lines, each with whether it quotes the paper."""
+def _table_lines(frame: pd.DataFrame, quote: bool) -> list[tuple[list[str], bool]]:
+    """Cells of one seed's lines, each with whether it quotes the paper; truth and constant only where quoted."""
     lines = []
+    seed = str(frame["seed"].iloc[0])
     for source in frame["source"].unique():
+        if not quote and source in ("analytic", "constant"):
+            continue
         own = frame[frame["source"] == source].set_index("quantity")
         quantities = own.index
         cells = [_cell(own["mean"][q], own["std"][q]) for q in quantities]
         cells += [""] * (7 - len(cells))
         counts = own[["n_failed", "n_retunings"]].iloc[0]
         failed = "" if counts.isna().any() else f"{int(counts.iloc[0])}/{int(counts.iloc[1])}"
-        lines.append(([str(seed), SOURCE_NAMES.get(source, source), *cells, failed], False))
+        lines.append(([seed, SOURCE_NAMES.get(source, source), *cells, failed], False))
         quoted = own["paper_mean"].notna()
-        if quoted.any() and source not in ("analytic",):
+        if quote and quoted.any() and source != "analytic":
             paper = [_cell(own["paper_mean"][q], own["paper_std"][q]) if quoted[q] else "" for q in quantities]
             lines.append((["", "    paper", *paper, *[""] * (8 - len(paper))], True))
     return lines

@@ -14,6 +14,7 @@ from rftune import storage
 from rftune.data import Array
 
 # The paper's row that each of ours stands beside.
+COUNTS = ("n_retunings", "n_failed", "n_restarted")
 PAPER_ROWS = {"gp": "gp", "lowrank": "rf", "diagonal": "rf", "perturbation": "rf"}
 
 
@@ -27,7 +28,8 @@ def indices_table(
     """One row per seed, source (analytic, empirical, emulators) and quantity (V1..TV3 and the relative test RMSE).
 
     Means, standard deviations and standard errors are over the re-tunings that did not fail; how many failed or were
-    restarted stands beside them. ``bootstrap_error`` is the standard error that the finite design leaves in an index.
+    restarted stands beside them. ``bootstrap_error`` is the standard error of an index by the design's bootstrap, which
+    overstates it. With several seeds, rows with seed "all" give mean and spread over the seeds: over draws of the data.
 
     Parameters
     ----------
@@ -45,7 +47,25 @@ def indices_table(
         rows += _truth_rows(seed, storage.load(path), paper)
     for (seed, emulator), path in zip(product(seeds, emulators), analysis_paths, strict=True):
         rows += _emulator_rows(seed, emulator, storage.load(path), paper)
-    return pd.DataFrame(rows).sort_values("seed", key=lambda column: column.map(list(seeds).index), kind="stable")
+    rows.sort(key=lambda row: list(seeds).index(row["seed"]))
+    return pd.DataFrame(rows + _all_seeds(rows) if len(seeds) > 1 else rows)
+
+
+def _all_seeds(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Rows with seed "all": mean, spread and standard error of the seeds' means, that is over draws of the data."""
+    groups: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
+    for row in rows:
+        groups.setdefault((row["source"], row["quantity"]), []).append(row)
+    return [
+        {
+            **group[0],
+            "seed": "all",
+            **_spread(np.array([row["mean"] for row in group])),
+            "bootstrap_error": np.nan,
+            **{name: sum(row[name] for row in group) for name in COUNTS if name in group[0]},
+        }
+        for group in groups.values()
+    ]
 
 
 def _truth_rows(seed: int, data: xr.Dataset, paper: Mapping[str, Any]) -> list[dict[str, Any]]:

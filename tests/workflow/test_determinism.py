@@ -1,0 +1,125 @@
+"""Folder, chunks of repeats, cores and interruptions change no byte; lint and the presets' dry runs are clean."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from conftest import CONFIG, ROOT, Project
+
+SEED_FOLDER = "ishigami/standard/seed2026"
+TUNED = f"{SEED_FOLDER}/lowrank/tuned-0000-0002.nc"
+# Found by the jobs' Python because it lies on PYTHONPATH: a job that is about to put a tuned file in its place cuts the
+# file in half, as if it were in the middle of writing it, tells its pid and waits to be killed.
+HANG = """
+import os, pathlib, time
+
+replace = pathlib.Path.replace
+
+def hang(self, target):
+    if pathlib.Path(target).name.startswith("tuned-") and (flag := os.environ.get("HANG_FLAG")):
+        os.truncate(self, self.stat().st_size // 2)
+        pathlib.Path(flag + ".part").write_text(str(os.getpid()))
+        replace(pathlib.Path(flag + ".part"), flag)
+        time.sleep(300)
+    return replace(self, target)
+
+pathlib.Path.replace = hang
+"""
+
+
+@pytest.fixture(scope="module")
+def one_by_one(make_project: Callable[..., Project]) -> Project:
+    """A whole run, one repeat per job, on one core."""
+    project = make_project({"ishigami": {"repeats_per_job": 1}})
+    project.run("--cores", "1")
+    return project
+
+
+@pytest.fixture(scope="module")
+def all_at_once(make_project: Callable[..., Project]) -> Project:
+    """A whole run in another folder, all repeats in one job, with two workers on two cores."""
+    project = make_project({"n_workers": 2, "ishigami": {"repeats_per_job": 3}})
+    project.run("--cores", "2")
+    return project
+
+
+@pytest.fixture(scope="module")
+def killed(make_project: Callable[..., Project], tmp_path_factory: pytest.TempPathFactory) -> Project:
+    """A project whose tuning was killed in the middle of a write, snakemake and job alike."""
+    project = make_project({"n_workers": 2, "ishigami": {"repeats_per_job": 3}})
+    (project.root / "src/sitecustomize.py").write_text(HANG, encoding="utf-8")
+    flag = tmp_path_factory.mktemp("flag") / "pid"
+    command = project.command("--cores", "1", f"results/tiny/{TUNED}")
+    command["env"]["HANG_FLAG"] = str(flag)
+    command |= {"stdout": subprocess.DEVNULL, "start_new_session": True}
+    with subprocess.Popen(**command) as process:
+        deadline = time.monotonic() + 120
+        while not flag.exists() and process.poll() is None and time.monotonic() < deadline:
+            time.sleep(0.05)
+        os.killpg(process.pid, signal.SIGKILL)
+    assert flag.exists(), "the tuning ended, or never came to put its file in place"
+    job = int(flag.read_text(encoding="utf-8"))
+    if Path(f"/proc/{job}").exists():
+        os.kill(job, signal.SIGKILL)
+    return project
+
+
+def test_that_chunks_folder_and_cores_change_no_byte(one_by_one: Project, all_at_once: Project) -> None:
+    first, second = one_by_one.hashes(), all_at_once.hashes()
+    shared = {name for name in first.keys() & second.keys() if "timing" not in name}
+    assert {Path(name).name for name in shared} == {
+        "data.nc",
+        "tuned-0000-0000.nc",  # of gp and untuned, which have one repeat
+        "predicted-0000-0000.nc",
+        "analysis.nc",
+        "T2.csv",
+        *(f"{name}.{kind}" for name in ("F1", "F7", "T2") for kind in ("png", "pdf")),
+    }
+    assert f"{SEED_FOLDER}/lowrank/tuned-0002-0002.nc" in first
+    assert TUNED in second
+    assert [name for name in sorted(shared) if first[name] != second[name]] == []
+
+
+def test_that_a_killed_job_leaves_no_partial_file_and_is_redone_to_the_byte(
+    killed: Project, all_at_once: Project
+) -> None:
+    """On one core here, on two there."""
+    assert (killed.results / SEED_FOLDER / "data.nc").exists()
+    assert not (killed.results / TUNED).exists()
+    killed.run("--unlock")
+    output = killed.run("--cores", "1", f"results/tiny/{TUNED}")
+    assert "rule tune:" in output
+    assert "rule data:" not in output
+    assert killed.hashes()[TUNED] == all_at_once.hashes()[TUNED]
+
+
+def test_that_lint_finds_nothing(make_project: Callable[..., Project]) -> None:
+    assert "Congratulations" in make_project().run("--lint")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "n_seeds", "n_chunks"), [((), 3, 2), (("--configfile", str(ROOT / "config/quick.yaml")), 1, 2)]
+)
+def test_that_the_presets_plan_the_whole_chain_and_write_nothing(
+    make_project: Callable[..., Project], arguments: tuple[str, ...], n_seeds: int, n_chunks: int
+) -> None:
+    project = make_project()
+    counts = Counter(rule for rule, _ in project.planned(*arguments))
+    emulators = CONFIG["ishigami"]["emulators"].values()
+    n_jobs = n_seeds * sum(1 if "repeats" in block else n_chunks for block in emulators)
+    assert counts == {
+        "data": n_seeds,
+        "check_data": n_seeds,
+        "tune": n_jobs,
+        "predict": n_jobs,
+        "analyse": n_seeds * len(emulators),
+        **dict.fromkeys(("F1", "F7", "T2_csv", "T2"), 1),
+    }
+    assert not (project.root / "results").exists()
