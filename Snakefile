@@ -25,4 +25,5 @@ include: "workflow/rules/figure.smk"
 rule all:
     default_target: True
     input:
-        ARTIFACTS,
+        [picture(artifact) for artifact in FIGURES],
+        [table_path(artifact) for artifacts in TABLES.values() for artifact in artifacts],

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from difflib import get_close_matches
+from functools import reduce
 from importlib import import_module
+from itertools import product
 from math import isfinite
 from typing import Any
 
@@ -16,6 +19,9 @@ from rftune import emulators
 from rftune.experiments import EXPERIMENTS
 
 Config = Mapping[str, Any]
+
+# Keys of an emulator that say how often, where and with how many threads it runs, and change no result.
+SCHEDULING = ("repeats", "cases", "root_seed_only", "timed", "n_workers")
 
 # json schema calls 3.0 an integer; a count of repeats is not.
 _Validator = extend(  # type: ignore[no-untyped-call]
@@ -34,22 +40,86 @@ def check(config: Config, schema: Config) -> None:
     """Raise a `ConfigError` that names each wrong entry, what was expected there and what came."""
     problems = _violations(config, schema, ()) + _not_finite(config, ())
     if not problems:
-        for experiment in EXPERIMENTS:
+        for experiment in experiments(config):
             problems += _experiment_problems(config, schema, experiment)
     if problems:
         raise ConfigError("the config cannot be used:\n" + "\n".join(f"  - {problem}" for problem in problems))
 
 
-def emulator_block(config: Config, experiment: str, emulator: str) -> dict[str, Any]:
-    """Complete settings of an emulator: the defaults of its kind, then its own."""
+@dataclass(frozen=True)
+class Run:
+    """All repeats of one emulator on one data set.
+
+    Attributes
+    ----------
+    experiment, case, seed, emulator
+        The wildcards of its paths.
+    repeats
+    timed
+        Whether its tuning claims all cores, so that its time can be compared.
+    n_workers
+        Threads of its tuning; None for all that the job claims.
+    """
+
+    experiment: str
+    case: str
+    seed: int
+    emulator: str
+    repeats: int
+    timed: bool
+    n_workers: int | None
+
+
+def experiments(config: Config) -> list[str]:
+    """The experiments that the config has a block for."""
+    return [experiment for experiment in EXPERIMENTS if experiment in config]
+
+
+def seeds(config: Config) -> list[int]:
+    """The root seed and the further ones, each once."""
+    return list(dict.fromkeys([config["seed"], *config["further_seeds"]]))
+
+
+def cases(config: Config, experiment: str) -> dict[str, dict[str, Any]]:
+    """Data settings of every case of an experiment."""
+    found: dict[str, dict[str, Any]] = _data_module(experiment).cases(config[experiment])
+    return found
+
+
+def runs(config: Config, experiment: str) -> list[Run]:
+    """Everything that the config asks of an experiment, by seed, case and emulator."""
+    block = config[experiment]
+    found = []
+    for seed, case, name in product(seeds(config), cases(config, experiment), block["emulators"]):
+        plan = {key: value for key, value in block["emulators"][name].items() if key in SCHEDULING}
+        is_root = seed == config["seed"]
+        if case not in plan.get("cases", [case]) or (plan.get("root_seed_only", False) and not is_root):
+            continue
+        repeats = plan.get("repeats", block["repeats"])
+        found.append(
+            Run(
+                experiment,
+                case,
+                seed,
+                name,
+                repeats if is_root else min(repeats, block.get("further_repeats", repeats)),
+                timed=plan.get("timed", False) and is_root,
+                n_workers=None if plan.get("n_workers") == "all" else plan.get("n_workers", config["n_workers"]),
+            )
+        )
+    return found
+
+
+def emulator_settings(config: Config, experiment: str, emulator: str) -> dict[str, Any]:
+    """What the results of an emulator depend on: defaults of its kind, the experiment's, then its own settings."""
     block = config[experiment]["emulators"][emulator]
-    return _merged(config[experiment]["defaults"][block["kind"]], block)
+    layers = [config["defaults"].get(block["kind"], {}), config[experiment]["defaults"].get(block["kind"], {}), block]
+    merged: dict[str, Any] = reduce(_merged, layers, {})
+    return {key: value for key, value in merged.items() if key not in SCHEDULING}
 
 
-def data_settings(config: Config, experiment: str) -> Any:
-    """The experiment's frozen data settings."""
-    settings: Any = import_module(f"rftune.experiments.{experiment}.data").Settings(**config[experiment]["data"])
-    return settings
+def _data_module(experiment: str) -> Any:
+    return import_module(f"rftune.experiments.{experiment}.data")
 
 
 def _merged(base: Config, override: Config) -> dict[str, Any]:
@@ -61,24 +131,44 @@ def _merged(base: Config, override: Config) -> dict[str, Any]:
 
 
 def _experiment_problems(config: Config, schema: Config, experiment: str) -> list[str]:
-    data_module = import_module(f"rftune.experiments.{experiment}.data")
-    try:
-        shape = data_module.shape(data_settings(config, experiment))
-    except ValueError as error:
-        return [f"{experiment}.data: {error}"]
-    problems = []
-    for name in config[experiment]["emulators"]:
-        block = emulator_block(config, experiment, name)
-        path = (experiment, "emulators", name)
-        definition = {"$ref": f"#/$defs/{block['kind']}", "$defs": schema["$defs"]}
-        violations = _violations(block, definition, path)
-        problems += violations
-        if not violations:
-            try:
-                emulators.from_config(block).check(*shape)
-            except ValueError as error:
-                problems.append(f"{'.'.join(path)}: {error}")
+    module = _data_module(experiment)
+    problems, shapes = [], {}
+    for case, settings in cases(config, experiment).items():
+        try:
+            shapes[case] = module.shape(module.Settings(**settings))
+        except ValueError as error:
+            problems.append(f"{experiment}.data{_named(case, config, experiment)}: {error}")
+    for name, block in config[experiment]["emulators"].items():
+        own = [case for case in block.get("cases", shapes) if case in shapes]
+        unknown = [case for case in block.get("cases", []) if case not in cases(config, experiment)]
+        place = f"{experiment}.emulators.{name}"
+        if unknown:
+            known = ", ".join(cases(config, experiment))
+            problems.append(f"{place}.cases: no case {', '.join(unknown)}; the cases are {known}")
+        settings = emulator_settings(config, experiment, name)
+        named = {_named(case, config, experiment): shapes[case] for case in own}
+        problems += _emulator_problems(settings, schema, place, named)
     return problems
+
+
+def _emulator_problems(
+    settings: Config, schema: Config, place: str, shapes: Mapping[str, tuple[int, int, int]]
+) -> list[str]:
+    definition = {"$ref": f"#/$defs/{settings['kind']}", "$defs": schema["$defs"]}
+    violations = _violations(settings, definition, (place,))
+    if violations:
+        return violations
+    for case, shape in shapes.items():
+        try:
+            emulators.from_config(settings).check(*shape)
+        except ValueError as error:
+            return [f"{place}{case}: {error}"]
+    return []
+
+
+def _named(case: str, config: Config, experiment: str) -> str:
+    """The case as a message names it, where there are several."""
+    return f" ({case})" if len(cases(config, experiment)) > 1 else ""
 
 
 def _not_finite(value: Any, path: tuple[str, ...]) -> list[str]:

@@ -15,9 +15,10 @@ import numpy as np
 import xarray as xr
 
 from rftune import eki, features, gp, objective, regression, tuning
-from rftune.data import Array, Dataset, Prediction, as_matrix
+from rftune.baselines import BASELINES
+from rftune.data import Array, Dataset
 from rftune.scaling import Emulator, Model, Scaling
-from rftune.structures import Normal, Priors, Structure, make_structure
+from rftune.structures import Draw, Normal, Priors, Rank, Structure, make_structure
 from rftune.tuning import Progress
 
 
@@ -53,8 +54,10 @@ class EmulatorSettings(Protocol):
 
 
 @dataclass(frozen=True)
-class Constant:
-    """Predicts the mean of the training outputs: what any emulator must beat."""
+class Baseline:
+    """A point predictor of `baselines`, which has nothing to tune."""
+
+    name: str
 
     def check(self, n_samples: int, n_inputs: int, n_outputs: int) -> None:
         return None
@@ -70,27 +73,7 @@ class Constant:
         return _outcome({}, seconds=0.0)
 
     def fit(self, data: Dataset, noise: Array, tuned: xr.Dataset, rng: np.random.Generator) -> Model:
-        return ConstantModel(data.outputs.mean(axis=0), np.cov(data.outputs.T).reshape(noise.shape), data.n_inputs)
-
-
-@dataclass(frozen=True, eq=False)
-class ConstantModel:
-    """Constant mean (n_outputs,) and covariance (n_outputs, n_outputs)."""
-
-    level: Array
-    covariance: Array
-    n_inputs: int
-
-    def mean(self, inputs: Any) -> Array:
-        return np.tile(self.level, (len(as_matrix("inputs", inputs, self.n_inputs)), 1))
-
-    def predict(self, inputs: Any) -> Prediction:
-        mean = self.mean(inputs)
-        return Prediction(mean, np.tile(self.covariance, (len(mean), 1, 1)))
-
-    def sample(self, inputs: Any, n_draws: int, rng: np.random.Generator) -> Array:
-        mean = self.mean(inputs)
-        return mean + rng.multivariate_normal(np.zeros(len(self.level)), self.covariance, (n_draws, len(mean)))
+        return BASELINES[self.name](data, rng)
 
 
 @dataclass(frozen=True)
@@ -114,6 +97,7 @@ class GaussianProcess:
         tuned = gp.tune(Scaling.of(data, noise).scale(data), self.settings, rng)
         seconds = perf_counter() - start
         failure = "the likelihood sees only noise in every output" if tuned.noise_only.all() else ""
+        failure = "; ".join(message for message in tuned.messages if message.startswith(gp.TIME_LIMIT)) or failure
         variables = {
             "amplitude_variances": ("output", tuned.hyperparameters.amplitude_variances),
             "lengthscales": (("output", "input"), tuned.hyperparameters.lengthscales),
@@ -135,7 +119,7 @@ class RandomFeatures:
 
     Attributes
     ----------
-    structure, rank, priors
+    structure, rank, priors, draw, separable, max_rank
         See `structures.make_structure`.
     tuning
         See `tuning.Settings`.
@@ -146,11 +130,14 @@ class RandomFeatures:
     """
 
     structure: str
-    rank: int | tuple[int, int] | None
+    rank: Rank
     priors: Priors
     tuning: tuning.Settings
     n_features_predict: int | None = None
     tuned: bool = True
+    draw: Draw = field(default_factory=Draw)
+    separable: bool = False
+    max_rank: int | None = None
 
     def __post_init__(self) -> None:
         if self.n_features_predict is not None and self.n_features_predict < 1:
@@ -191,22 +178,24 @@ class RandomFeatures:
 
     def _structure(self, n_inputs: int, n_outputs: int) -> Structure:
         blocks = n_outputs if self.tuning.objective.outputs == "native" else 1
-        return make_structure(self.structure, n_inputs, blocks, self.rank, self.priors)
+        return make_structure(
+            self.structure, n_inputs, blocks, self.rank, self.priors, self.draw, self.separable, self.max_rank
+        )
 
 
 def from_config(config: Mapping[str, Any]) -> EmulatorSettings:
     """Settings of one emulator from its (complete, schema-checked) block of the config."""
-    options = {key: value for key, value in config.items() if key not in ("kind", "repeats")}
+    options = {key: value for key, value in config.items() if key != "kind"}
     kind = config["kind"]
-    if kind == "constant":
-        return Constant(**options)
+    if kind in BASELINES:
+        return Baseline(kind, **options)
     if kind == "gp":
         for name in ("lengthscale_bounds", "amplitude_variance_bounds"):
             options[name] = tuple(options[name])
         return GaussianProcess(gp.Settings(**options))
     if kind == "random_features":
         return _random_features(options)
-    raise ValueError(f"kind must be one of constant, gp, random_features; got {kind!r}")
+    raise ValueError(f"kind must be one of {', '.join(BASELINES)}, gp, random_features; got {kind!r}")
 
 
 def _random_features(options: Mapping[str, Any]) -> RandomFeatures:
@@ -221,6 +210,8 @@ def _random_features(options: Mapping[str, Any]) -> RandomFeatures:
             log_scale=Normal(*prior["log_scale"]),
             log_strength=Normal(*prior["log_strength"]),
             loading_std=prior["loading_std"],
+            active_inputs=prior["active_inputs"],
+            inclusion_std=prior["inclusion_std"],
         ),
         tuning=tuning.Settings(
             objective=objective.Settings(n_features=options["n_features"], **options["objective"]),
@@ -231,6 +222,9 @@ def _random_features(options: Mapping[str, Any]) -> RandomFeatures:
         ),
         n_features_predict=options.get("n_features_predict"),
         tuned=options["tuned"],
+        draw=Draw(**options["draw"]),
+        separable=options["separable"],
+        max_rank=options["max_rank"],
     )
 
 
@@ -249,11 +243,23 @@ def _tuned_outcome(outcome: tuning.Tuned, n_iterations: int) -> TunedEmulator:
         "n_failed_members": ("update", padded(history.n_failed, n_iterations)),
         "signal_share": ((), outcome.signal_share),
     }
-    tuned = _outcome(variables, outcome.seconds, failure=outcome.failure, n_restarts=outcome.n_restarts)
+    ratio = float(history.misfit[-1] / history.misfit[0])
+    tuned = _outcome(variables, outcome.seconds, outcome.failure, outcome.n_restarts, ratio)
     tuned.timing["update_seconds"] = ("update", padded(history.seconds, n_iterations))
     return tuned
 
 
-def _outcome(variables: Mapping[str, Any], seconds: float, failure: str = "", n_restarts: int = 0) -> TunedEmulator:
-    result = xr.Dataset({**variables, "failure": ((), np.array(failure, dtype=object)), "n_restarts": ((), n_restarts)})
+def _outcome(
+    variables: Mapping[str, Any],
+    seconds: float,
+    failure: str = "",
+    n_restarts: int = 0,
+    objective_ratio: float = np.nan,
+) -> TunedEmulator:
+    outcome = {
+        "failure": ((), np.array(failure, dtype=object)),
+        "n_restarts": ((), n_restarts),
+        "objective_ratio": ((), objective_ratio),
+    }
+    result = xr.Dataset({**variables, **outcome})
     return TunedEmulator(result, xr.Dataset({"seconds": ((), seconds)}))

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
-
-mpl.use("Agg")
 import matplotlib.pyplot as plt
+import numpy as np
 from matplotlib.figure import Figure
+from matplotlib.transforms import Bbox
 
 from rftune import storage
 
-# The paper's colours: truth orange, data red, emulator blue; checked for the common colour-vision deficiencies.
+mpl.use("Agg")
+
+# The paper's colours: truth orange, data red, emulator blue.
 TRUTH, DATA, EMULATOR, MUTED = "#e07b00", "#c8102e", "#1f5fa8", "#6b6b6b"
 
 STYLE: Any = {
@@ -39,10 +42,67 @@ def style() -> Iterator[None]:
         yield
 
 
+def cell(mean: float, std: float = np.nan, decimals: int = 3) -> str:
+    """A number with its standard deviation in brackets, as the paper prints them; a dash for none."""
+    if not np.isfinite(mean):
+        return "–"
+    text = f"{mean:.{decimals}f}" if abs(mean) >= 0.5 * 10.0**-decimals else "0"
+    return f"{text} ({std:.{decimals}f})".replace("(0.", "(.") if np.isfinite(std) else text
+
+
+@dataclass(frozen=True)
+class Line:
+    """One line of a rendered table."""
+
+    cells: Sequence[str]
+    quoted: bool = False  # from the paper: grey
+    ends_group: bool = False  # a rule below
+
+
+def table_figure(header: Sequence[str], lines: Sequence[Line], widths: Sequence[float], note: str) -> Figure:
+    """A table as a picture: the first text column left, numbers right, the note below.
+
+    Parameters
+    ----------
+    header
+    lines
+    widths
+        Of the columns, in inches.
+    note
+        What the brackets and the groups mean.
+    """
+    row_height, width = 0.22, sum(widths)
+    height = row_height * (len(lines) + 1)
+    with style(), mpl.rc_context({"figure.constrained_layout.use": False}):
+        figure = plt.figure(figsize=(width + 0.3, height + 0.55))
+        frame = (0.15 / (width + 0.3), 0.45 / (height + 0.55), width / (width + 0.3), height / (height + 0.55))
+        axis = figure.add_axes(frame)
+        axis.axis("off")
+        table = axis.table(
+            cellText=[line.cells for line in lines],
+            colLabels=header,
+            bbox=Bbox.from_bounds(0, 0, 1, 1),
+            cellLoc="right",
+            colWidths=[part / width for part in widths],
+        )
+        table.auto_set_font_size(False)
+        table.set_fontsize(8.5)
+        for (row, column), box in table.get_celld().items():
+            line = lines[row - 1] if row else None
+            box.visible_edges = "B" if line is None or line.ends_group else ""
+            box.set_linewidth(0.7 if line is None else 0.4)
+            if column == 1:
+                box.get_text().set_horizontalalignment("left")
+            if line is not None and line.quoted:
+                box.get_text().set_color(MUTED)
+        figure.text(frame[0], 0.1 / (height + 0.55), note, fontsize=7.5, color=MUTED, va="bottom")
+    return figure
+
+
 def save(figure: Figure, paths: Sequence[str | Path]) -> None:
     """Write a figure in the formats of the paths' suffixes, without time stamps, and close it."""
     for path in map(Path, paths):
         record = {"CreationDate": None} if path.suffix == ".pdf" else {"Software": None}
         with storage.atomic_path(path) as temporary:
-            figure.savefig(temporary, dpi=200, metadata=record)
+            figure.savefig(temporary, dpi=160, metadata=record)
     plt.close(figure)

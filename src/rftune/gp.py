@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property, partial
+from time import perf_counter
 from typing import Any, Literal
 
 import numpy as np
@@ -32,6 +33,9 @@ _INDEFINITE = (
 )
 
 
+TIME_LIMIT = "time limit"
+
+
 @dataclass(frozen=True)
 class Settings:
     """How to tune.
@@ -48,6 +52,8 @@ class Settings:
         In standard deviations of the input.
     amplitude_variance_bounds
         In noise variances; above 1e11 float64 loses the unit noise beside the kernel.
+    time_limit
+        Seconds after which each climb ends at the iteration it is in; None for none.
     """
 
     implementation: Literal["fast", "sklearn"] = "fast"
@@ -55,6 +61,7 @@ class Settings:
     n_restarts: int = 0
     lengthscale_bounds: tuple[float, float] = (1e-2, 1e3)
     amplitude_variance_bounds: tuple[float, float] = (1e-4, 1e11)
+    time_limit: float | None = None
 
     def __post_init__(self) -> None:
         if self.implementation not in ("fast", "sklearn"):
@@ -233,7 +240,7 @@ def tune(data: Dataset, settings: Settings, rng: np.random.Generator) -> Tuned:
     optima, counts = [], []
     for column, likelihood in zip(columns, objectives(data.inputs, columns), strict=True):
         starts = np.clip(_starts(column, data.n_inputs, settings.n_restarts, rng), low, high)
-        climbs = [_climb(likelihood, start, Bounds(low, high), settings.max_iterations) for start in starts]
+        climbs = [_climb(likelihood, start, Bounds(low, high), settings) for start in starts]
         optima.append(min(climbs, key=lambda climb: float(climb.fun)))
         counts.append(sum(climb.nfev for climb in climbs))
     parameters = np.exp([optimum.x for optimum in optima])
@@ -273,7 +280,7 @@ def _starts(output: Array, n_inputs: int, n_restarts: int, rng: np.random.Genera
     return np.vstack([first, first + _RESTART_STD * rng.standard_normal((n_restarts, n_inputs + 1))])
 
 
-def _climb(objective: Objective, start: Array, bounds: Bounds, max_iterations: int) -> OptimizeResult:
+def _climb(objective: Objective, start: Array, bounds: Bounds, settings: Settings) -> OptimizeResult:
     """Minimise the negative objective by L-BFGS-B, stepping back from where the kernel matrix cannot be factored."""
     worst: float | None = None
 
@@ -289,7 +296,24 @@ def _climb(objective: Objective, start: Array, bounds: Bounds, max_iterations: i
         # infinity would break the line search's interpolation; flat beyond the worst seen, it steps back
         return worst + abs(worst) + 1.0, np.zeros_like(log_parameters)
 
-    return minimize(negative, start, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": max_iterations})
+    end = perf_counter() + (settings.time_limit or np.inf)
+
+    def watch(intermediate_result: OptimizeResult) -> None:
+        if perf_counter() > end:
+            raise StopIteration
+
+    climb: OptimizeResult = minimize(
+        negative,
+        start,
+        jac=True,
+        method="L-BFGS-B",
+        bounds=bounds,
+        options={"maxiter": settings.max_iterations},
+        callback=watch,
+    )
+    if perf_counter() > end and not climb.success:
+        climb["message"] = f"{TIME_LIMIT} of {settings.time_limit:g} s reached"
+    return climb
 
 
 def _noise_log_likelihoods(columns: Array) -> Array:

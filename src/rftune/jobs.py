@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import resource
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -45,6 +46,12 @@ def use_library(source: str | Path) -> None:
     os.environ["PYTHONPATH"] = os.pathsep.join(
         [str(source), *(entry for entry in path if entry not in ("", str(source)))]
     )
+
+
+def peak_memory_mb() -> float:
+    """Largest resident memory of this process so far, in MiB."""
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak / 2**20 if sys.platform == "darwin" else peak / 2**10
 
 
 @contextmanager

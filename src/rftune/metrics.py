@@ -17,3 +17,13 @@ def relative_rmse(prediction: Array, truth: Array) -> float:
     if prediction.shape != truth.shape:
         raise ValueError(f"prediction and truth must have one shape; got {prediction.shape} and {truth.shape}")
     return float(np.sqrt(np.mean((prediction - truth) ** 2)) / truth.std())
+
+
+def norm_per_point(prediction: Array, truth: Array) -> float:
+    """‖prediction - truth‖₂ / n over n points: the error measure of the paper's T4, which is not an RMSE.
+
+    Parameters
+    ----------
+    prediction, truth : (n_points,)
+    """
+    return float(np.linalg.norm(prediction - truth) / len(truth))

@@ -1,184 +1,95 @@
 """Feature-distribution structures: from tunable parameters to a distribution of frequencies, with priors and counts.
 
-A *family* is a parametrised zero-mean distribution of one vector; a *structure* uses families to draw the frequency
-matrices Ξ (n_outputs × n_inputs) of the random features and adds the amplitude ς. Parameters live in two coordinates:
-*constrained* (positive scales, free loadings) and *unconstrained* (logarithms of the positive ones), where the prior is
-an independent normal and the tuning works. Prior scales are for standardised inputs (see `docs/method.md`).
-
-To add a family: one subclass of `Family`, one entry in `FAMILIES`.
+A *structure* uses families (`families`) to draw the frequency matrices Ξ (n_outputs × n_inputs) of the random features
+and adds the amplitude ς; its parameters are one unconstrained vector. The latent numbers behind Ξ, normal or
+heavy-tailed, are drawn here for every family.
 """
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, replace
+from typing import Literal, get_args
 
 import numpy as np
 
 from rftune.data import Array
+from rftune.families import FAMILIES, Family, Mask, Normal, Parameter, Priors, Sparse, Values
 
-Values = Mapping[str, Array]
-Transform = Literal["identity", "log"]
+__all__ = [
+    "FAMILIES",
+    "Draw",
+    "Family",
+    "Nonseparable",
+    "Normal",
+    "Parameter",
+    "Priors",
+    "Rank",
+    "Separable",
+    "Structure",
+    "make_structure",
+]
 
-
-@dataclass(frozen=True)
-class Normal:
-    """Normal distribution of an unconstrained parameter."""
-
-    mean: float
-    std: float
-
-    def __post_init__(self) -> None:
-        if not (np.isfinite(self.mean) and np.isfinite(self.std) and self.std > 0):
-            raise ValueError(f"a prior needs a finite mean and a positive std; got mean {self.mean}, std {self.std}")
-
-
-@dataclass(frozen=True)
-class Parameter:
-    """A block of tunable numbers with a common transform and prior."""
-
-    name: str
-    shape: tuple[int, ...]
-    transform: Transform
-    prior: Normal
-
-    @property
-    def size(self) -> int:
-        return math.prod(self.shape)
-
-    def constrain(self, unconstrained: Array) -> Array:
-        block = unconstrained.reshape(self.shape)
-        return np.exp(block) if self.transform == "log" else block
-
-    def unconstrain(self, values: Array) -> Array:
-        block = np.asarray(values, dtype=np.float64)
-        if block.shape != self.shape:
-            raise ValueError(f"{self.name} must have shape {self.shape}; got {block.shape}")
-        if self.transform == "log":
-            if not (block > 0).all():
-                raise ValueError(f"{self.name} must be positive; its smallest entry is {block.min()}")
-            block = np.log(block)
-        return block.ravel()
+Rank = int | tuple[int, int] | None
+Tail = Literal["normal", "student", "cauchy", "laplace"]
+Mixing = Literal["joint", "independent"]
 
 
 @dataclass(frozen=True)
-class Priors:
-    """Prior scales in unconstrained coordinates, for standardised inputs.
+class Draw:
+    """How the latent numbers z of the frequencies are drawn: standard normals times a random scale s.
+
+    One s per feature keeps the distribution elliptical, so that the limiting kernel depends on the Mahalanobis distance
+    r = √(ΔᵀCΔ) alone. One s per latent number gives, in the diagonal and sparse families, a product over inputs of
+    kernels of u = D_i Δ_i. `docs/sparse.md` derives both.
 
     Attributes
     ----------
-    amplitude
-        a, where ς = 2·var(y)·exp(a): at a = 0 the prior function has the variance of the data.
-    log_scale
-        Logarithm of a frequency scale D: exp(-mean) is a typical lengthscale in input standard deviations.
-    log_strength
-        Logarithm of the entries of S in the perturbation family.
-    loading_std
-        Standard deviation of the entries of U.
+    tail
+        "normal": s = 1, kernel exp(-r²/2). "student": s² = ν/χ²_ν, Matérn of smoothness ν/2 in r. "cauchy": ν = 1,
+        exp(-r). "laplace": s² twice a standard exponential, 1/(1 + r²).
+    degrees_of_freedom
+        ν of the student tail; the others do not look at it.
+    mixing
+        "joint": one s per feature. "independent": one per latent number.
+    mask
+        Of a separable sparse structure: one mask per feature, "shared" by all outputs, or one "per_output".
     """
 
-    amplitude: Normal = Normal(0.0, 1.5)
-    log_scale: Normal = Normal(0.0, 0.7)
-    log_strength: Normal = Normal(0.0, 1.0)
-    loading_std: float = 0.1
+    tail: Tail = "normal"
+    degrees_of_freedom: float = 3.0
+    mixing: Mixing = "joint"
+    mask: Mask = "shared"
+
+    def __post_init__(self) -> None:
+        for name, known in (("tail", Tail), ("mixing", Mixing), ("mask", Mask)):
+            if getattr(self, name) not in get_args(known):
+                raise ValueError(f"{name} must be one of {', '.join(get_args(known))}; got {getattr(self, name)!r}")
+        if not (np.isfinite(self.degrees_of_freedom) and self.degrees_of_freedom > 0):
+            raise ValueError(f"degrees_of_freedom must be positive; got {self.degrees_of_freedom}")
 
     @property
-    def loading(self) -> Normal:
-        return Normal(0.0, self.loading_std)
+    def _student_df(self) -> float:
+        return 1.0 if self.tail == "cauchy" else self.degrees_of_freedom
 
+    @property
+    def variance(self) -> float:
+        """E[s²], the variance of a latent number; infinite for a student tail with ν ≤ 2."""
+        if self.tail == "normal":
+            return 1.0
+        if self.tail == "laplace":
+            return 2.0
+        return self._student_df / (self._student_df - 2.0) if self._student_df > 2.0 else np.inf
 
-class Family(ABC):
-    """A distribution of vectors with ``size`` entries, made from ``latent_size`` standard normal numbers."""
-
-    size: int
-    latent_size: int
-    parameters: tuple[Parameter, ...]
-
-    @abstractmethod
-    def draw(self, values: Values, latent: Array, rng: np.random.Generator) -> Array:
-        """Turn standard normal numbers (..., latent_size) into draws (..., size).
-
-        ``rng`` is for families that draw more than normal numbers.
-        """
-
-    @abstractmethod
-    def covariance(self, values: Values) -> Array:
-        """Covariance of the draws, (size, size)."""
-
-
-def _checked_rank(rank: int, size: int) -> int:
-    if not 1 <= rank <= size:
-        raise ValueError(
-            f"rank must be between 1 and {size}, the number of frequency entries (inputs × outputs); got {rank}"
-        )
-    return rank
-
-
-class Diagonal(Family):
-    """C = diag(D)²: one frequency scale per entry."""
-
-    def __init__(self, size: int, rank: int | None, priors: Priors) -> None:
-        if rank is not None:
-            raise ValueError(f"the diagonal family has no rank; got rank {rank}: leave it out")
-        self.size = self.latent_size = size
-        self.parameters = (Parameter("scales", (size,), "log", priors.log_scale),)
-
-    def draw(self, values: Values, latent: Array, rng: np.random.Generator) -> Array:
-        return latent * values["scales"]
-
-    def covariance(self, values: Values) -> Array:
-        return np.diag(values["scales"] ** 2)
-
-
-class LowRank(Family):
-    """C = diag(D)² + U Uᵀ: independent scales plus ``rank`` shared directions."""
-
-    def __init__(self, size: int, rank: int | None, priors: Priors) -> None:
-        self.rank = _checked_rank(size if rank is None else rank, size)
-        self.size, self.latent_size = size, size + self.rank
-        self.parameters = (
-            Parameter("scales", (size,), "log", priors.log_scale),
-            Parameter("loadings", (size, self.rank), "identity", priors.loading),
-        )
-
-    def draw(self, values: Values, latent: Array, rng: np.random.Generator) -> Array:
-        own, shared = latent[..., : self.size], latent[..., self.size :]
-        return own * values["scales"] + shared @ values["loadings"].T
-
-    def covariance(self, values: Values) -> Array:
-        loadings = values["loadings"]
-        return np.diag(values["scales"] ** 2) + loadings @ loadings.T
-
-
-class Perturbation(Family):
-    """C = (I + U S Uᵀ)(I + U S Uᵀ)ᵀ with diagonal S: the paper's equation (eq. rff_cov)."""
-
-    def __init__(self, size: int, rank: int | None, priors: Priors) -> None:
-        self.rank = _checked_rank(size if rank is None else rank, size)
-        self.size = self.latent_size = size
-        self.parameters = (
-            Parameter("loadings", (size, self.rank), "identity", priors.loading),
-            Parameter("strengths", (self.rank,), "log", priors.log_strength),
-        )
-
-    def draw(self, values: Values, latent: Array, rng: np.random.Generator) -> Array:
-        loadings = values["loadings"]
-        return latent + (latent @ loadings * values["strengths"]) @ loadings.T
-
-    def covariance(self, values: Values) -> Array:
-        loadings = values["loadings"]
-        factor = np.eye(self.size) + loadings * values["strengths"] @ loadings.T
-        return factor @ factor.T
-
-
-FAMILIES: dict[str, type[Diagonal] | type[LowRank] | type[Perturbation]] = {
-    "lowrank": LowRank,
-    "perturbation": Perturbation,
-    "diagonal": Diagonal,
-}
+    def latent(self, shape: tuple[int, ...], rng: np.random.Generator) -> Array:
+        """Latent numbers, ``shape`` (n_features, ...)."""
+        normals = rng.standard_normal(shape)
+        if self.tail == "normal":
+            return normals
+        mixed = shape if self.mixing == "independent" else (shape[0], *(1 for _ in shape[1:]))
+        if self.tail == "laplace":
+            return normals * np.sqrt(2.0 * rng.standard_exponential(mixed))
+        return normals * np.sqrt(self._student_df / rng.chisquare(self._student_df, mixed))
 
 
 class Structure(ABC):
@@ -186,6 +97,7 @@ class Structure(ABC):
 
     n_inputs: int
     n_outputs: int
+    settings: Draw
     parameters: tuple[Parameter, ...]
 
     @abstractmethod
@@ -193,8 +105,18 @@ class Structure(ABC):
         """Frequency matrices, (n_features, n_outputs, n_inputs)."""
 
     @abstractmethod
+    def scatter(self, values: Values) -> Array:
+        """C of the entries of Ξ, row by row, (n_outputs·n_inputs, n_outputs·n_inputs).
+
+        Their covariance under normal tails; it sets the lengthscales under any.
+        """
+
     def covariance(self, values: Values) -> Array:
-        """Covariance of the entries of Ξ, row by row, (n_outputs·n_inputs, n_outputs·n_inputs)."""
+        """Covariance of the entries of Ξ: C times the variance of the latent numbers, which must be finite."""
+        variance = self.settings.variance
+        if not np.isfinite(variance):
+            raise ValueError(f"frequencies with a {self.settings.tail} tail have no covariance here: use scatter")
+        return variance * self.scatter(values)
 
     @property
     def n_parameters(self) -> int:
@@ -230,23 +152,24 @@ def _amplitude(priors: Priors) -> Parameter:
 class Nonseparable(Structure):
     """Ξ drawn as one vector of n_outputs·n_inputs entries."""
 
-    def __init__(self, n_inputs: int, n_outputs: int, family: Family, priors: Priors) -> None:
-        self.n_inputs, self.n_outputs, self.family = n_inputs, n_outputs, family
+    def __init__(self, n_inputs: int, n_outputs: int, family: Family, priors: Priors, settings: Draw) -> None:
+        self.n_inputs, self.n_outputs, self.family, self.settings = n_inputs, n_outputs, family, settings
         self.parameters = (_amplitude(priors), *family.parameters)
 
     def draw(self, values: Values, n_features: int, rng: np.random.Generator) -> Array:
-        latent = rng.standard_normal((n_features, self.family.latent_size))
+        latent = self.settings.latent((n_features, self.family.latent_size), rng)
         return self.family.draw(values, latent, rng).reshape(n_features, self.n_outputs, self.n_inputs)
 
-    def covariance(self, values: Values) -> Array:
-        return self.family.covariance(values)
+    def scatter(self, values: Values) -> Array:
+        return self.family.scatter(values)
 
 
 class Separable(Structure):
-    """Ξ ~ MatrixNormal(0, C_in, C_out): entries have covariance C_out ⊗ C_in (row by row)."""
+    """Ξ = A_out Z A_inᵀ, with normal tails MatrixNormal(0, C_in, C_out): C = C_out ⊗ C_in (row by row)."""
 
-    def __init__(self, input_family: Family, output_family: Family, priors: Priors) -> None:
+    def __init__(self, input_family: Family, output_family: Family, priors: Priors, settings: Draw) -> None:
         self.n_inputs, self.n_outputs = input_family.size, output_family.size
+        self.settings = settings
         self.families = {"input": input_family, "output": output_family}
         self.parameters = (
             _amplitude(priors),
@@ -262,42 +185,73 @@ class Separable(Structure):
 
     def draw(self, values: Values, n_features: int, rng: np.random.Generator) -> Array:
         inner, outer = self.families["input"], self.families["output"]
-        latent = rng.standard_normal((n_features, outer.latent_size, inner.latent_size))
+        latent = self.settings.latent((n_features, outer.latent_size, inner.latent_size), rng)
         rows = inner.draw(self._values_of("input", values), latent, rng)
         columns = outer.draw(self._values_of("output", values), np.swapaxes(rows, 1, 2), rng)
         return np.swapaxes(columns, 1, 2)
 
-    def covariance(self, values: Values) -> Array:
-        covariances = {side: family.covariance(self._values_of(side, values)) for side, family in self.families.items()}
-        return np.asarray(np.kron(covariances["output"], covariances["input"]), dtype=np.float64)
+    def scatter(self, values: Values) -> Array:
+        scatters = {side: family.scatter(self._values_of(side, values)) for side, family in self.families.items()}
+        return np.asarray(np.kron(scatters["output"], scatters["input"]), dtype=np.float64)
 
 
 def make_structure(
     name: str,
     n_inputs: int,
     n_outputs: int,
-    rank: int | tuple[int, int] | None = None,
+    rank: Rank = None,
     priors: Priors | None = None,
+    draw: Draw | None = None,
+    separable: bool = False,
+    max_rank: int | None = None,
 ) -> Structure:
     """Build a structure by name.
 
     Parameters
     ----------
     name
-        A key of `FAMILIES`.
+        A key of `FAMILIES`. In a separable sparse structure the masks choose inputs, and the output side is diagonal.
     n_inputs, n_outputs
         Sizes of Ξ; with shared features the structure has one output.
     rank
-        An integer for a nonseparable structure, a pair (input, output) for a separable one, None for full rank.
+        An integer for a nonseparable structure, a pair (input, output) for a separable one, None for full rank or,
+        in the families without one, no rank.
     priors
         Prior scales. In a separable structure the overall scale sits in the input family, so the output
         family's scales are centred at one.
+    draw
+        Tails of the latent numbers and masks.
+    separable
+        Asks for a separable structure where no pair of ranks does.
+    max_rank
+        Largest rank that ``rank`` None stands for.
     """
     if name not in FAMILIES:
         raise ValueError(f"structure must be one of {', '.join(FAMILIES)}; got {name!r}")
-    priors = priors or Priors()
+    if max_rank is not None and (max_rank < 1 or rank is not None):
+        raise ValueError(f"max_rank must be at least 1 and stand beside rank null; got {max_rank} beside rank {rank}")
+    priors, draw = priors or Priors(), draw or Draw()
+    if not (separable or isinstance(rank, tuple)):
+        family = _family(name, n_inputs * n_outputs, rank, max_rank, priors, n_inputs, draw)
+        return Nonseparable(n_inputs, n_outputs, family, priors, draw)
+    if isinstance(rank, int):
+        raise ValueError(f"a separable structure has a pair of ranks, (input, output), or null; got {rank}")
+    input_rank, output_rank = rank or (None, None)
+    output_priors = replace(priors, log_scale=Normal(0.0, 0.5))
+    return Separable(
+        _family(name, n_inputs, input_rank, max_rank, priors, n_inputs, draw),
+        _family("diagonal" if name == "sparse" else name, n_outputs, output_rank, max_rank, output_priors, 1, draw),
+        priors,
+        draw,
+    )
+
+
+def _family(
+    name: str, size: int, rank: int | None, max_rank: int | None, priors: Priors, n_inputs: int, draw: Draw
+) -> Family:
     family = FAMILIES[name]
-    if not isinstance(rank, tuple):
-        return Nonseparable(n_inputs, n_outputs, family(n_inputs * n_outputs, rank, priors), priors)
-    output_priors = Priors(priors.amplitude, Normal(0.0, 0.5), priors.log_strength, priors.loading_std)
-    return Separable(family(n_inputs, rank[0], priors), family(n_outputs, rank[1], output_priors), priors)
+    if rank is None and max_rank is not None and family.has_rank:
+        rank = min(max_rank, size)
+    if issubclass(family, Sparse):
+        return family(size, rank, priors, n_inputs, draw.mask)
+    return family(size, rank, priors)

@@ -7,7 +7,7 @@ import xarray as xr
 
 from rftune import storage
 from rftune.experiments.ishigami import analysis, data, figures, tables
-from rftune.experiments.protocol import load_repeats, training_set
+from rftune.experiments.protocol import Stored, load_repeats, training_set
 
 SETTINGS = data.Settings(a=7.0, b=0.1, noise_variance=0.01, n_train=60, n_base=64, n_bootstrap=10)
 PAPER = {
@@ -83,6 +83,7 @@ def predictions_like(made, deviations):
             "mean": (("repeat", "point", "output"), mean),
             "failure": ("repeat", np.array([""] * n, dtype=object)),
             "n_restarts": ("repeat", np.zeros(n, dtype=int)),
+            "objective_ratio": ("repeat", np.ones(n)),
         },
         coords={"repeat": np.arange(n)},
     )
@@ -124,9 +125,14 @@ def stored(made, tmp_path):
     return str(tmp_path / "data.nc"), paths
 
 
+def sources(data_path, paths):
+    labelled = [Stored("standard", 1, name, [path]) for name, path in zip(("gp", "lowrank"), paths, strict=True)]
+    return [Stored("standard", 1, "", [data_path])], labelled, []
+
+
 def test_that_the_table_counts_failures_and_leaves_them_out(stored):
     data_path, paths = stored
-    table = tables.indices_table([data_path], paths, PAPER, [1], ["gp", "lowrank"])
+    table = tables.indices_table(*sources(data_path, paths), PAPER)
     row = table[(table["source"] == "lowrank") & (table["quantity"] == "TV2")].iloc[0]
     kept = storage.load(paths[1])["total"].values[:2, 1]
     assert (row["n_retunings"], row["n_failed"], row["n_restarted"]) == (3, 1, 1)
@@ -140,7 +146,7 @@ def test_that_the_table_counts_failures_and_leaves_them_out(stored):
 def test_that_figures_are_drawn_from_stored_results(made, stored, tmp_path):
     data_path, paths = stored
     storage.save(predictions_like(made, [0.0, 0.1]), tmp_path / "p.nc", settings={}, seed=1)
-    slices = figures.draw_slices(data_path, *[str(tmp_path / "p.nc")] * 3)
+    slices = figures.draw_slices([data_path], *[[str(tmp_path / "p.nc")]] * 3)
     assert len(slices.axes) == 12
     assert [axis.get_xlabel() for axis in slices.axes[-3:]] == ["$x_1$", "$x_2$", "$x_3$"]
     misfit = np.array([[4.0, 2.0, 1.0], [8.0, 4.0, 4.0]])
@@ -149,12 +155,12 @@ def test_that_figures_are_drawn_from_stored_results(made, stored, tmp_path):
         coords={"repeat": [0, 1]},
     )
     storage.save(tuned, tmp_path / "t.nc", settings={}, seed=1)
-    axis = figures.draw_convergence(str(tmp_path / "t.nc")).axes[0]
+    axis = figures.draw_convergence([str(tmp_path / "t.nc")]).axes[0]
     np.testing.assert_array_equal(axis.lines[0].get_ydata(), [1.0, 0.5, 0.25])
     np.testing.assert_array_equal(axis.lines[2].get_ydata(), [1.0, 0.5, 0.25])  # the median leaves the failed one out
-    table = tables.indices_table([data_path], paths, PAPER, [1], ["gp", "lowrank"])
+    table = tables.indices_table(*sources(data_path, paths), PAPER)
     table.to_csv(tmp_path / "T2.csv", index=False)
-    picture = figures.draw_table(str(tmp_path / "T2.csv"))
+    picture = figures.draw_table([str(tmp_path / "T2.csv")])
     texts = [cell.get_text().get_text() for cell in picture.axes[0].tables[0].get_celld().values()]
     assert "0.498 (.038)" in texts
     assert "1/3" in texts
@@ -170,6 +176,6 @@ def test_that_chunks_come_back_in_the_order_of_repeats(tmp_path):
 
 def test_that_a_table_is_plain_csv(stored, tmp_path):
     data_path, paths = stored
-    table = tables.indices_table([data_path], paths, PAPER, [1], ["gp", "lowrank"])
+    table = tables.indices_table(*sources(data_path, paths), PAPER)
     table.to_csv(tmp_path / "t.csv", index=False)
     assert len(pd.read_csv(tmp_path / "t.csv")) == 2 * 6 + 2 * 7

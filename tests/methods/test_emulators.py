@@ -10,7 +10,7 @@ from rftune import emulators
 from rftune.data import Dataset
 
 ROOT = Path(__file__).resolve().parents[2]
-DEFAULTS = yaml.safe_load((ROOT / "config/config.yaml").read_text())["ishigami"]["defaults"]
+DEFAULTS = yaml.safe_load((ROOT / "config/config.yaml").read_text())["defaults"]
 SMALL = {"n_features": 40, "n_features_predict": 60, "n_members": 10, "n_iterations": 3, "rank": None}
 SHARED = {**DEFAULTS["random_features"]["objective"], "outputs": "shared"}
 
@@ -22,7 +22,21 @@ BLOCKS = {
     "shared": {"kind": "random_features", **DEFAULTS["random_features"], **SMALL, "objective": SHARED},
     **{
         name: {"kind": "random_features", **DEFAULTS["random_features"], **SMALL, "structure": name}
-        for name in ("lowrank", "diagonal", "perturbation")
+        for name in ("lowrank", "diagonal", "perturbation", "sparse")
+    },
+    "heavy_tails": {
+        "kind": "random_features",
+        **DEFAULTS["random_features"],
+        **SMALL,
+        "structure": "sparse",
+        "draw": {"tail": "student", "degrees_of_freedom": 3.0, "mixing": "independent", "mask": "shared"},
+    },
+    "separable_sparse": {
+        "kind": "random_features",
+        **DEFAULTS["random_features"],
+        **SMALL,
+        "structure": "sparse",
+        "separable": True,
     },
     "separable": {"kind": "random_features", **DEFAULTS["random_features"], **SMALL, "rank": [2, 1]},
 }

@@ -36,8 +36,9 @@ def merged(base: dict[str, Any], overrides: dict[str, Any]) -> dict[str, Any]:
 
 
 def tiny_config(overrides: dict[str, Any] | None = None) -> dict[str, Any]:
-    """The paper's config at sizes that run in seconds."""
+    """The paper's config at sizes that run in seconds, Ishigami alone."""
     config = merged(CONFIG, TINY)
+    del config["sobol_g"]
     emulators = config["ishigami"]["emulators"]
     config["ishigami"]["emulators"] = {name: emulators[name] for name in TINY["ishigami"]["emulators"]}
     return merged(config, overrides or {})
@@ -108,17 +109,17 @@ class Project:
         return done.stdout
 
     def planned(self, *arguments: str) -> set[Job]:
-        """The jobs that snakemake would run now: rule, and wildcards without experiment and case."""
+        """The jobs that snakemake would run now: rule, and wildcards; of Ishigami without experiment and case."""
         output = self.run("--dry-run", *arguments)
         jobs = set()
         for rule, body in JOB.findall(output):
             wildcards = WILDCARDS.search(body)
             pairs = [pair.split("=") for pair in wildcards[1].split(", ")] if wildcards else []
-            jobs.add((rule, " ".join(value for name, value in pairs if name not in ("experiment", "case"))))
+            jobs.add((rule, " ".join(value for _, value in pairs if value not in ("ishigami", "standard"))))
         counted = re.search(r"^total +(\d+)$", output, re.MULTILINE)
         assert len(jobs) == (int(counted[1]) if counted else 0), output
-        collecting = {"all", *(f"{stage}_ishigami" for stage in ("data", "tune", "predict", "analyse"))}
-        return {job for job in jobs if job[0] not in collecting}
+        collecting = re.compile(r"all|(data|tune|predict|analyse)_(ishigami|sobol_g)")
+        return {job for job in jobs if not collecting.fullmatch(job[0])}
 
     def hashes(self) -> dict[str, str]:
         """Content of every result file, by its path; logs, benchmarks and marks of checks are not results."""

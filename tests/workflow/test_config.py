@@ -12,10 +12,9 @@ from conftest import CONFIG, ROOT, merged, tiny_config
 
 from rftune import config as rftune_config
 from rftune import emulators
-from rftune.config import ConfigError, check, emulator_block
+from rftune.config import ConfigError, check, emulator_settings
 
 SCHEMA = yaml.safe_load((ROOT / "workflow/schemas/config.schema.yaml").read_text(encoding="utf-8"))
-NESTED = ("ishigami", "defaults", "random_features")
 
 
 def changed(path: str, value: Any) -> dict[str, Any]:
@@ -39,7 +38,7 @@ def problems(config: dict[str, Any]) -> list[str]:
     return [line.removeprefix("  - ") for line in rest]
 
 
-@pytest.mark.parametrize("name", ["config.yaml", "quick.yaml"])
+@pytest.mark.parametrize("name", ["config.yaml", "quick.yaml", "data_draws.yaml"])
 def test_that_the_presets_pass(name: str) -> None:
     check(merged(CONFIG, yaml.safe_load((ROOT / "config" / name).read_text(encoding="utf-8"))), SCHEMA)
 
@@ -55,7 +54,8 @@ def test_that_the_tests_own_config_passes() -> None:
         (
             "colour",
             1,
-            "the config: unknown key 'colour'; known keys: seed, further_seeds, results, n_workers, ishigami",
+            "the config: unknown key 'colour'; known keys: seed, further_seeds, results, n_workers, defaults, "
+            "ishigami, sobol_g",
         ),
         ("ishigami.repeat", 1, "ishigami: unknown key 'repeat'; did you mean 'repeats'?"),
         ("seed", -1, "seed must be at least 0; got -1 (root seed)"),
@@ -85,12 +85,13 @@ def test_that_the_tests_own_config_passes() -> None:
         (
             "ishigami.emulators.gp.kind",
             "kriging",
-            "ishigami.emulators.gp.kind must be one of constant, gp, random_features; got 'kriging'",
+            "ishigami.emulators.gp.kind must be one of constant, boosted_trees, rbf_ridge, gp, random_features; "
+            "got 'kriging' (sort of emulator)",
         ),
         (
             "ishigami.emulators.gp.rank",
             2,
-            "ishigami.emulators.gp: unknown key 'rank'; known keys: kind, repeats, implementation, max_iterations, "
+            "ishigami.emulators.gp: unknown key 'rank'; known keys: kind, time_limit, implementation, max_iterations, "
             "n_restarts, lengthscale_bounds, amplitude_variance_bounds",
         ),
         (
@@ -179,11 +180,11 @@ def test_that_all_problems_are_listed_at_once() -> None:
 
 def test_that_an_emulators_own_settings_win_over_the_defaults_of_its_kind() -> None:
     config = changed("ishigami.emulators.lowrank.eki", {"inflation": 0.5})
-    block = emulator_block(config, "ishigami", "lowrank")
-    defaults = CONFIG["ishigami"]["defaults"]["random_features"]
+    block = emulator_settings(config, "ishigami", "lowrank")
+    defaults = CONFIG["defaults"]["random_features"]
     assert block["eki"] == defaults["eki"] | {"inflation": 0.5}
     assert block["n_members"] == defaults["n_members"]
-    assert config["ishigami"]["defaults"]["random_features"]["eki"]["inflation"] == 1.0e-4
+    assert config["defaults"]["random_features"]["eki"]["inflation"] == 1.0e-4
 
 
 def test_that_every_setting_of_the_paper_has_a_meaning_in_the_schema() -> None:
@@ -197,12 +198,28 @@ def test_that_every_setting_of_the_paper_has_a_meaning_in_the_schema() -> None:
 
     blocks = {"": SCHEMA, **{name: SCHEMA["$defs"][name] for name in ("gp", "random_features")}}
     missing = [path for name, schema in blocks.items() for path in undescribed(schema, name)]
-    opened = [".ishigami.defaults.constant", ".ishigami.defaults.gp", ".ishigami.defaults.random_features"]
+    layers = (".defaults", ".ishigami.defaults", ".sobol_g.defaults")
+    opened = [f"{layer}.{kind}" for layer in layers for kind in ("gp", "random_features")]
     assert missing == opened  # these are described where they are closed, in the emulators' complete blocks
 
 
-def test_that_data_settings_and_emulators_are_built_from_a_checked_config() -> None:
-    settings = rftune_config.data_settings(CONFIG, "ishigami")
-    assert (settings.n_train, settings.n_base) == (300, 2048)
+def test_that_runs_are_every_seed_case_and_emulator_that_the_config_asks_for() -> None:
+    runs = {(run.case, run.seed, run.emulator): run for run in rftune_config.runs(CONFIG, "sobol_g")}
+    assert {case for case, _, name in runs if name == "sparse"} == {"d3", "d6", "d10", "d20"}
+    assert {case for case, _, name in runs if name == "m25"} == {"d6"}
+    assert {seed for _, seed, name in runs if name == "gp_sklearn"} == {CONFIG["seed"]}
+    assert runs["d6", CONFIG["seed"], "sparse"].repeats == 30
+    assert runs["d6", 1, "sparse"].repeats == 3
+    assert runs["d6", CONFIG["seed"], "gp"].timed
+    assert not runs["d6", 1, "gp"].timed
+    assert runs["d6", CONFIG["seed"], "rf_parallel"].n_workers is None
+
+
+def test_that_an_unknown_case_of_an_emulator_is_named() -> None:
+    (problem,) = problems(changed("sobol_g.emulators.m25.cases", ["d7"]))
+    assert problem == "sobol_g.emulators.m25.cases: no case d7; the cases are d3, d6, d10, d20"
+
+
+def test_that_emulators_are_built_from_a_checked_config() -> None:
     for name in CONFIG["ishigami"]["emulators"]:
-        emulators.from_config(emulator_block(CONFIG, "ishigami", name)).check(300, 3, 1)
+        emulators.from_config(emulator_settings(CONFIG, "ishigami", name)).check(300, 3, 1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import signal
 import subprocess
@@ -11,7 +12,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from conftest import CONFIG, ROOT, Project
+import yaml
+from conftest import CONFIG, ROOT, Project, merged
+
+from rftune import config as rftune_config
 
 SEED_FOLDER = "ishigami/standard/seed2026"
 TUNED = f"{SEED_FOLDER}/lowrank/tuned-0000-0002.nc"
@@ -63,7 +67,8 @@ def killed(make_project: Callable[..., Project], tmp_path_factory: pytest.TempPa
         deadline = time.monotonic() + 120
         while not flag.exists() and process.poll() is None and time.monotonic() < deadline:
             time.sleep(0.05)
-        os.killpg(process.pid, signal.SIGKILL)
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
     assert flag.exists(), "the tuning ended, or never came to put its file in place"
     job = int(flag.read_text(encoding="utf-8"))
     if Path(f"/proc/{job}").exists():
@@ -104,22 +109,24 @@ def test_that_lint_finds_nothing(make_project: Callable[..., Project]) -> None:
     assert "Congratulations" in make_project().run("--lint")
 
 
-@pytest.mark.parametrize(
-    ("arguments", "n_seeds", "n_chunks"), [((), 3, 2), (("--configfile", str(ROOT / "config/quick.yaml")), 1, 2)]
-)
+@pytest.mark.parametrize("preset", [None, "config/quick.yaml"])
 def test_that_the_presets_plan_the_whole_chain_and_write_nothing(
-    make_project: Callable[..., Project], arguments: tuple[str, ...], n_seeds: int, n_chunks: int
+    make_project: Callable[..., Project], preset: str | None
 ) -> None:
     project = make_project()
-    counts = Counter(rule for rule, _ in project.planned(*arguments))
-    emulators = CONFIG["ishigami"]["emulators"].values()
-    n_jobs = n_seeds * sum(1 if "repeats" in block else n_chunks for block in emulators)
+    config = merged(CONFIG, yaml.safe_load((ROOT / preset).read_text()) if preset else {})
+    counts = Counter(rule for rule, _ in project.planned(*(("--configfile", preset) if preset else ())))
+    runs = [run for name in rftune_config.experiments(config) for run in rftune_config.runs(config, name)]
+    n_jobs = sum(math.ceil(run.repeats / config[run.experiment]["repeats_per_job"]) for run in runs)
+    n_data = len({(run.experiment, run.case, run.seed) for run in runs})
+    tables = ("T2", "T3", "T4", "sobol_g_accuracy")
+    drawn = ("F1", "F2", "F3", "F7", "sparse_inclusion", *tables, *(f"{table}_csv" for table in tables))
     assert counts == {
-        "data": n_seeds,
-        "check_data": n_seeds,
+        "data": n_data,
+        "check_data": n_data,
         "tune": n_jobs,
         "predict": n_jobs,
-        "analyse": n_seeds * len(emulators),
-        **dict.fromkeys(("F1", "F7", "T2_csv", "T2"), 1),
+        "analyse": len(runs),
+        **dict.fromkeys(drawn, 1),
     }
     assert not (project.root / "results").exists()

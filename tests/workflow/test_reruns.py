@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -189,6 +188,9 @@ def test_that_a_changed_setting_reruns_what_depends_on_it(
             id="a new check of old data retunes nothing",
         ),
         pytest.param(
+            "environment.yml", lambda source: "# A comment.\n" + source, set(), id="environment.yml is no code"
+        ),
+        pytest.param(
             "src/rftune/tuning.py",
             lambda source: "# A comment.\n" + source.replace('"""Tuning: ', '"""Other words for tuning: '),
             set(),
@@ -283,7 +285,7 @@ def test_that_a_bad_config_ends_with_one_message_and_touches_nothing(
     assert project.hashes() == results
 
 
-def test_that_nan_in_the_data_ends_before_the_tuning_and_touches_nothing(project: Project, tmp_path: Path) -> None:
+def test_that_nan_in_the_data_ends_before_the_tuning_and_touches_nothing(project: Project) -> None:
     path = project.results / f"ishigami/standard/seed{SEED}/data.nc"
     good = path.read_bytes()
     marks = {mark: mark.read_bytes() for mark in project.results.rglob("*.checked")}

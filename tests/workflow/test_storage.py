@@ -7,6 +7,7 @@ import pty
 import re
 import subprocess
 import sys
+import termios
 from pathlib import Path
 
 import numpy as np
@@ -162,6 +163,8 @@ def test_that_a_person_at_a_terminal_sees_a_bar_and_a_file_does_not() -> None:
     quiet = subprocess.run(command, check=True, capture_output=True)
     assert quiet.stderr == b""
     ours, theirs = pty.openpty()
+    os.set_blocking(ours, False)
+    termios.tcsetwinsize(theirs, (24, 80))
     try:
         subprocess.run(command, check=True, stderr=theirs)
         assert b"tune lowrank" in os.read(ours, 10000)

@@ -12,7 +12,6 @@ ROOT = Path(workflow.basedir)
 sys.path.insert(0, str(ROOT / "src"))
 from rftune import config as rftune_config
 from rftune import jobs, provenance
-from rftune.experiments import EXPERIMENTS
 
 jobs.use_library(ROOT / "src")
 
@@ -28,12 +27,19 @@ except rftune_config.ConfigError as error:
     raise WorkflowError(str(error)) from None
 
 RESULTS = config["results"]
-SEEDS = list(dict.fromkeys([config["seed"], *config["further_seeds"]]))
+EXPERIMENTS = rftune_config.experiments(config)
+ROOT_SEED = config["seed"]
+SEEDS = rftune_config.seeds(config)
+CASES = {experiment: rftune_config.cases(config, experiment) for experiment in EXPERIMENTS}
+RUNS = {
+    (run.experiment, run.case, run.seed, run.emulator): run
+    for experiment in EXPERIMENTS
+    for run in rftune_config.runs(config, experiment)
+}
 # One folder per experiment, case and root seed; choices are wildcards, never edited lines.
 CASE = f"{RESULTS}/{{experiment}}/{{case}}/seed{{seed}}"
 LOGS = f"{RESULTS}/logs"
 BENCHMARKS = f"{RESULTS}/benchmarks"
-CASES = {"ishigami": ["standard"]}
 
 
 wildcard_constraints:
@@ -51,24 +57,37 @@ def code_of(stage, experiment_module=None):
     return provenance.code_fingerprint(ROOT / f"workflow/scripts/{stage}.py", extra)
 
 
-def emulator_settings(experiment, emulator):
+def emulator_settings(wildcards):
     """Everything that the results of an emulator depend on, besides how many of them there are."""
-    block = rftune_config.emulator_block(config, experiment, emulator)
-    return {key: value for key, value in block.items() if key != "repeats"}
+    return rftune_config.emulator_settings(config, wildcards.experiment, wildcards.emulator)
 
 
-def tuning_settings(experiment, emulator):
+def tuning_settings(wildcards):
     """As `emulator_settings` without what only the prediction uses."""
-    settings = emulator_settings(experiment, emulator)
+    settings = emulator_settings(wildcards)
     return {key: value for key, value in settings.items() if key != "n_features_predict"}
 
 
-def chunks(experiment, emulator):
+def run_of(wildcards):
+    """The run that a job belongs to."""
+    return RUNS[wildcards.experiment, wildcards.case, int(wildcards.seed), wildcards.emulator]
+
+
+def claimed_threads(wildcards):
+    """A timed job claims all cores and so runs alone."""
+    run = run_of(wildcards)
+    return workflow.cores if run.timed or run.n_workers is None else run.n_workers
+
+
+def n_workers(wildcards):
+    """Threads that a tuning really uses; a resource, because it changes no result."""
+    return run_of(wildcards).n_workers or workflow.cores
+
+
+def chunks(run):
     """Names first-last of the chunks of repeats that share a job."""
-    block = rftune_config.emulator_block(config, experiment, emulator)
-    repeats = block.get("repeats", config[experiment]["repeats"])
-    size = config[experiment]["repeats_per_job"]
-    return [f"{first:04d}-{min(first + size, repeats) - 1:04d}" for first in range(0, repeats, size)]
+    size = config[run.experiment]["repeats_per_job"]
+    return [f"{first:04d}-{min(first + size, run.repeats) - 1:04d}" for first in range(0, run.repeats, size)]
 
 
 def repeat_range(wildcards):
@@ -78,47 +97,52 @@ def repeat_range(wildcards):
 
 
 def chunk_paths(name, experiment, case, seed, emulator):
-    """Paths of an emulator's chunk files of one stage (tuned, predicted)."""
-    return expand(
-        f"{CASE}/{{emulator}}/{name}-{{repeats}}.nc",
-        experiment=experiment,
-        case=case,
-        seed=seed,
-        emulator=emulator,
-        repeats=chunks(experiment, emulator),
-    )
+    """Paths of an emulator's chunk files of one stage (tuned, timing, predicted)."""
+    folder = CASE.format(experiment=experiment, case=case, seed=seed)
+    run = RUNS[experiment, case, int(seed), emulator]
+    return [f"{folder}/{emulator}/{name}-{chunk}.nc" for chunk in chunks(run)]
 
 
 def stage_paths(name, experiment):
     """All files of one stage of an experiment."""
-    return [
-        path
-        for case in CASES[experiment]
-        for seed in SEEDS
-        for emulator in config[experiment]["emulators"]
-        for path in chunk_paths(name, experiment, case, seed, emulator)
-    ]
+    return [path for key in RUNS if key[0] == experiment for path in chunk_paths(name, *key)]
 
 
-def case_paths(name, experiment):
+def data_paths(experiment, name="data.nc"):
     """A file that every case and seed of an experiment has."""
-    return expand(
-        f"{CASE}/{name}",
-        experiment=experiment,
-        case=CASES[experiment],
-        seed=SEEDS,
-    )
+    return expand(f"{CASE}/{name}", experiment=experiment, case=CASES[experiment], seed=SEEDS)
+
+
+def analysis_path(experiment, case, seed, emulator):
+    return f"{CASE}/{{emulator}}/analysis.nc".format(experiment=experiment, case=case, seed=seed, emulator=emulator)
 
 
 def analysis_paths(experiment):
     """Analyses of all emulators of an experiment."""
-    return expand(
-        f"{CASE}/{{emulator}}/analysis.nc",
-        experiment=experiment,
-        case=CASES[experiment],
-        seed=SEEDS,
-        emulator=list(config[experiment]["emulators"]),
-    )
+    return [analysis_path(*key) for key in RUNS if key[0] == experiment]
+
+
+def data_sources(experiment):
+    """Case, seed, no emulator, and path of the data of every case and seed."""
+    folders = [(case, seed) for seed in SEEDS for case in CASES[experiment]]
+    return [
+        [case, seed, "", [f"{CASE}/data.nc".format(experiment=experiment, case=case, seed=seed)]]
+        for case, seed in folders
+    ]
+
+
+def sources(name, experiment):
+    """Case, seed, emulator and paths of a stage's results ("analysis", "timing") for every run of an experiment."""
+    return [
+        [*key[1:], [analysis_path(*key)] if name == "analysis" else chunk_paths(name, *key)]
+        for key in RUNS
+        if key[0] == experiment
+    ]
+
+
+def paths_of(found):
+    """The paths of `sources`, which are a rule's inputs."""
+    return [path for source in found for path in source[-1]]
 
 
 def picture(artifact):
@@ -128,11 +152,3 @@ def picture(artifact):
 
 def table_path(artifact):
     return f"{RESULTS}/tables/{artifact}.csv"
-
-
-ARTIFACTS = [
-    *picture("F1"),
-    *picture("F7"),
-    table_path("T2"),
-    *picture("T2"),
-]

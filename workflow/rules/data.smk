@@ -11,7 +11,7 @@ rule data:
     conda:
         ENVIRONMENT
     params:
-        settings=lambda wildcards: config[wildcards.experiment]["data"],
+        settings=lambda wildcards: CASES[wildcards.experiment][wildcards.case],
         code=lambda wildcards: code_of("data", f"{wildcards.experiment}.data"),
     script:
         "../scripts/data.py"
@@ -41,4 +41,4 @@ for experiment in EXPERIMENTS:
         name:
             f"data_{experiment}"
         input:
-            case_paths("data.checked", experiment),
+            data_paths(experiment, "data.checked"),

@@ -1,61 +1,66 @@
-# The paper's figures and rendered tables, as png and pdf, from stored results alone.
+# The figures and rendered tables, as png and pdf, from stored results alone.
 
 
-rule F1:
-    input:
-        data=case_paths("data.nc", "ishigami")[0],
-        untuned=chunk_paths("predicted", "ishigami", "standard", SEEDS[0], "untuned")[0],
-        gp=chunk_paths("predicted", "ishigami", "standard", SEEDS[0], "gp")[0],
-        tuned=chunk_paths("predicted", "ishigami", "standard", SEEDS[0], "lowrank")[0],
-    output:
-        picture("F1"),
-    log:
-        f"{LOGS}/F1.log",
-    benchmark:
-        f"{BENCHMARKS}/F1.tsv"
-    conda:
-        ENVIRONMENT
-    params:
-        artifact="F1",
-        experiment="ishigami",
-        code=code_of("figure", "ishigami.figures"),
-    script:
-        "../scripts/figure.py"
+def root_paths(name, experiment, emulator):
+    """First chunk of a stage's results ("data", "analysis", "predicted") at the root seed, in the order of the cases."""
+    folders = [(experiment, case, ROOT_SEED) for case in CASES[experiment]]
+    if name == "data":
+        return [f"{CASE}/data.nc".format(experiment=e, case=c, seed=s) for e, c, s in folders]
+    if name == "analysis":
+        return [analysis_path(*folder, emulator) for folder in folders]
+    return [chunk_paths(name, *folder, emulator)[0] for folder in folders]
 
 
-rule F7:
-    input:
-        tuned=chunk_paths("tuned", "ishigami", "standard", SEEDS[0], "lowrank"),
-    output:
-        picture("F7"),
-    log:
-        f"{LOGS}/F7.log",
-    benchmark:
-        f"{BENCHMARKS}/F7.tsv"
-    conda:
-        ENVIRONMENT
-    params:
-        artifact="F7",
-        experiment="ishigami",
-        code=code_of("figure", "ishigami.figures"),
-    script:
-        "../scripts/figure.py"
+def ishigami_figures():
+    tuned = chunk_paths("tuned", "ishigami", "standard", ROOT_SEED, "lowrank")
+    slices = {
+        "data": root_paths("data", "ishigami", None),
+        "untuned": root_paths("predicted", "ishigami", "untuned"),
+        "gp": root_paths("predicted", "ishigami", "gp"),
+        "tuned": root_paths("predicted", "ishigami", "lowrank"),
+    }
+    return {"F1": slices, "F7": {"tuned": tuned}}
 
 
-rule T2:
-    input:
-        table=table_path("T2"),
-    output:
-        picture("T2"),
-    log:
-        f"{LOGS}/T2.log",
-    benchmark:
-        f"{BENCHMARKS}/T2.tsv"
-    conda:
-        ENVIRONMENT
-    params:
-        artifact="T2",
-        experiment="ishigami",
-        code=code_of("figure", "ishigami.figures"),
-    script:
-        "../scripts/figure.py"
+def sobol_g_figures():
+    data = root_paths("data", "sobol_g", None)
+
+    def both(stage):
+        return {name: root_paths(stage, "sobol_g", name) for name in ("lowrank", "sparse")}
+
+    tuned = {case: chunk_paths("tuned", "sobol_g", case, ROOT_SEED, "sparse") for case in CASES["sobol_g"]}
+    return {
+        "F2": {"data": data, **both("analysis")},
+        "F3": {"data": data, **both("predicted")},
+        "sparse_inclusion": {"data": data, **tuned},
+    }
+
+
+# Each artifact with its experiment and the results that its drawing function takes by name.
+DRAWN = {"ishigami": ishigami_figures, "sobol_g": sobol_g_figures}
+FIGURES = {}
+for experiment in EXPERIMENTS:
+    rendered = {artifact: {"table": [table_path(artifact)]} for artifact in TABLES[experiment]}
+    FIGURES |= {artifact: (experiment, inputs) for artifact, inputs in (DRAWN[experiment]() | rendered).items()}
+
+for artifact, (experiment, inputs) in FIGURES.items():
+
+    rule:
+        name:
+            artifact
+        input:
+            **inputs,
+        output:
+            picture(artifact),
+        log:
+            f"{LOGS}/{artifact}.log",
+        benchmark:
+            f"{BENCHMARKS}/{artifact}.tsv"
+        conda:
+            ENVIRONMENT
+        params:
+            artifact=artifact,
+            experiment=experiment,
+            code=code_of("figure", f"{experiment}.figures"),
+        script:
+            "../scripts/figure.py"

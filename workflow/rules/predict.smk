@@ -14,7 +14,7 @@ rule predict:
     conda:
         ENVIRONMENT
     params:
-        settings=lambda wildcards: emulator_settings(wildcards.experiment, wildcards.emulator),
+        settings=emulator_settings,
         code=code_of("predict"),
     script:
         "../scripts/predict.py"

@@ -1,24 +1,33 @@
-# The paper's tables, as csv, with the paper's values beside ours.
+# The tables, as csv, with the paper's values beside ours.
 
+ALL_TABLES = {"ishigami": ["T2"], "sobol_g": ["T3", "T4", "sobol_g_accuracy"]}
+TABLES = {experiment: ALL_TABLES[experiment] for experiment in EXPERIMENTS}
 
-rule T2_csv:
-    input:
-        data=case_paths("data.nc", "ishigami"),
-        analyses=analysis_paths("ishigami"),
-        paper=PAPER_VALUES,
-    output:
-        table_path("T2"),
-    log:
-        f"{LOGS}/T2_csv.log",
-    benchmark:
-        f"{BENCHMARKS}/T2_csv.tsv"
-    conda:
-        ENVIRONMENT
-    params:
-        artifact="T2",
-        experiment="ishigami",
-        seeds=SEEDS,
-        emulators=list(config["ishigami"]["emulators"]),
-        code=code_of("table", "ishigami.tables"),
-    script:
-        "../scripts/table.py"
+for experiment, artifacts in TABLES.items():
+    for artifact in artifacts:
+
+        rule:
+            name:
+                f"{artifact}_csv"
+            input:
+                paths_of(data_sources(experiment)),
+                paths_of(sources("analysis", experiment)),
+                paths_of(sources("timing", experiment)),
+                paper=PAPER_VALUES,
+            output:
+                table_path(artifact),
+            log:
+                f"{LOGS}/{artifact}_csv.log",
+            benchmark:
+                f"{BENCHMARKS}/{artifact}_csv.tsv"
+            conda:
+                ENVIRONMENT
+            params:
+                artifact=artifact,
+                experiment=experiment,
+                data=data_sources(experiment),
+                analyses=sources("analysis", experiment),
+                timings=sources("timing", experiment),
+                code=code_of("table", f"{experiment}.tables"),
+            script:
+                "../scripts/table.py"

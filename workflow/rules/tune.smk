@@ -14,9 +14,11 @@ rule tune:
         f"{BENCHMARKS}/{{experiment}}/{{case}}/seed{{seed}}/{{emulator}}/tune-{{repeats}}.tsv"
     conda:
         ENVIRONMENT
-    threads: config["n_workers"]
+    threads: claimed_threads
+    resources:
+        n_workers=n_workers,
     params:
-        settings=lambda wildcards: tuning_settings(wildcards.experiment, wildcards.emulator),
+        settings=tuning_settings,
         repeats=repeat_range,
         code=code_of("tune"),
     script:

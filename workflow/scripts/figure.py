@@ -16,6 +16,6 @@ if "snakemake" in globals():
         main(
             snakemake.params.artifact,
             snakemake.params.experiment,
-            dict(snakemake.input.items()),
+            {name: [paths] if isinstance(paths, str) else list(paths) for name, paths in snakemake.input.items()},
             list(snakemake.output),
         )

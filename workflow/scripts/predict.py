@@ -3,7 +3,7 @@
 import xarray as xr
 
 from rftune import emulators, storage
-from rftune.experiments.protocol import stack_repeats, training_set
+from rftune.experiments.protocol import OUTCOME, stack_repeats, training_set
 from rftune.jobs import job, progress_bar
 from rftune.seeding import rng_for
 
@@ -20,7 +20,7 @@ def main(data_path, tuned_path, out_path, labels, seed, settings):
             one = tuned.sel(repeat=repeat, drop=True)
             model = emulator.fit(training, noise, one, rng_for(seed, *labels, repeat, "predict"))
             mean = (("point", "output"), model.mean(data["points"].values))
-            predictions.append(xr.Dataset({"mean": mean, "failure": one["failure"], "n_restarts": one["n_restarts"]}))
+            predictions.append(xr.Dataset({"mean": mean, **{name: one[name] for name in OUTCOME}}))
             bar.update()
     storage.save(stack_repeats(predictions, repeats), out_path, settings=settings, seed=seed)
 

@@ -1,8 +1,10 @@
 """Tune one emulator for a chunk of repeats."""
 
+from time import perf_counter
+
 from rftune import emulators, storage
 from rftune.experiments.protocol import stack_repeats, training_set
-from rftune.jobs import job, logger, progress_bar
+from rftune.jobs import job, logger, peak_memory_mb, progress_bar
 from rftune.seeding import rng_for
 
 
@@ -19,6 +21,10 @@ def main(data_path, result_path, timing_path, labels, repeats, seed, settings, n
 
             rng = rng_for(seed, *labels, repeat, "tune")
             outcome = emulator.tune(data, noise, rng, n_workers, progress)
+            start = perf_counter()
+            emulator.fit(data, noise, outcome.result, rng)
+            outcome.timing["fit_seconds"] = perf_counter() - start
+            outcome.timing["peak_memory_mb"] = peak_memory_mb()
             if outcome.result["failure"].item():
                 logger.warning("repeat %d failed: %s", repeat, outcome.result["failure"].item())
             outcomes.append(outcome)
@@ -38,5 +44,5 @@ if "snakemake" in globals():
             range(*snakemake.params.repeats),
             int(snakemake.wildcards.seed),
             snakemake.params.settings,
-            snakemake.threads,
+            snakemake.resources.n_workers,
         )

@@ -7,4 +7,4 @@
 They share the data file of `protocol`, so that tuning and prediction need not know the experiment.
 """
 
-EXPERIMENTS = ("ishigami",)
+EXPERIMENTS = ("ishigami", "sobol_g")

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
 import numpy as np
 import xarray as xr
 
-from rftune import sensitivity
-from rftune.data import Array, Dataset
-from rftune.experiments.protocol import pack_data
+from rftune.data import Array
+from rftune.experiments import indices
 
 N_INPUTS = 3
 BOUNDS = np.array([[-np.pi, np.pi]] * N_INPUTS)
@@ -39,9 +41,7 @@ class Settings:
     n_bootstrap: int
 
     def __post_init__(self) -> None:
-        n_rows = self.n_base * (2 * N_INPUTS + 2)
-        if not 1 <= self.n_train <= n_rows:
-            raise ValueError(f"n_train must be between 1 and the design's {n_rows} rows; got {self.n_train}")
+        indices.check_training_size(self.n_train, self.n_base, N_INPUTS)
 
 
 def ishigami(inputs: Array, a: float, b: float) -> Array:
@@ -67,25 +67,20 @@ def shape(settings: Settings) -> tuple[int, int, int]:
     return settings.n_train, N_INPUTS, 1
 
 
+def cases(block: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """Data settings of every case: there is one."""
+    return {"standard": dict(block["data"])}
+
+
 def make_data(settings: Settings, rng: np.random.Generator) -> xr.Dataset:
     """Design, truth with its analytic and empirical indices, and the training data."""
-    design = sensitivity.saltelli(BOUNDS, settings.n_base, rng)
-    truth = ishigami(design.points, settings.a, settings.b)
-    rows = np.sort(rng.choice(design.n_rows, size=settings.n_train, replace=False))
-    noise = np.sqrt(settings.noise_variance) * rng.standard_normal(settings.n_train)
-    first, total = analytic_indices(settings.a, settings.b)
-    empirical = sensitivity.indices(design, truth, settings.n_bootstrap, rng)
-    return pack_data(
-        Dataset(design.points[rows], (truth[rows] + noise)[:, None]),
-        np.array([[settings.noise_variance]]),
-        design.points,
-        truth[:, None],
-        train_rows=("sample", rows),
-        bounds=(("input", "side"), BOUNDS),
-        analytic_first=("input", first),
-        analytic_total=("input", total),
-        empirical_first=("input", empirical.first),
-        empirical_total=("input", empirical.total),
-        empirical_first_confidence=("input", empirical.first_confidence),
-        empirical_total_confidence=("input", empirical.total_confidence),
+    return indices.design_data(
+        partial(ishigami, a=settings.a, b=settings.b),
+        BOUNDS,
+        analytic_indices(settings.a, settings.b),
+        n_base=settings.n_base,
+        n_train=settings.n_train,
+        noise_variance=settings.noise_variance,
+        n_bootstrap=settings.n_bootstrap,
+        rng=rng,
     )

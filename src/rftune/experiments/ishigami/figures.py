@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -14,7 +15,9 @@ from matplotlib.ticker import FuncFormatter, MultipleLocator
 
 from rftune import storage
 from rftune.experiments.protocol import load_repeats
-from rftune.figures import DATA, EMULATOR, MUTED, TRUTH, style
+from rftune.figures import DATA, EMULATOR, MUTED, TRUTH, Line, cell, style, table_figure
+
+Paths = Sequence[str]
 
 SOURCE_NAMES = {
     "analytic": "analytic",
@@ -28,13 +31,13 @@ SOURCE_NAMES = {
 }
 
 
-def draw_slices(data: str, untuned: str, gp: str, tuned: str) -> Figure:
+def draw_slices(data: Paths, untuned: Paths, gp: Paths, tuned: Paths) -> Figure:
     """F1: rows truth, untuned RF, tuned GP, tuned RF; columns x1, x2, x3. One re-tuning, the first."""
-    truth = storage.load(data)
+    truth = storage.load(data[0])
     points, values = truth["points"].values, truth["truth"].values[:, 0]
     rows = [("truth", values, TRUTH)]
     for name, path in (("RF untuned", untuned), ("GP tuned", gp), ("RF tuned", tuned)):
-        rows.append((name, storage.load(path)["mean"].values[0, :, 0], EMULATOR))
+        rows.append((name, storage.load(path[0])["mean"].values[0, :, 0], EMULATOR))
     inputs, outputs = truth["train_inputs"].values, truth["train_outputs"].values[:, 0]
     with style():
         figure, axes = plt.subplots(4, 3, figsize=(7.2, 8.6), sharex=True, sharey=True)
@@ -69,9 +72,9 @@ def _mark_pi(axis: Axes) -> None:
     )
 
 
-def draw_convergence(tuned: Sequence[str] | str) -> Figure:
+def draw_convergence(tuned: Paths) -> Figure:
     """F7: normalised misfit against iteration, one line per re-tuning and their median."""
-    results = load_repeats([tuned] if isinstance(tuned, str) else list(tuned))
+    results = load_repeats(tuned)
     misfit = results["misfit"].values
     normalised = misfit / misfit[:, :1]
     iterations = np.arange(misfit.shape[1])
@@ -89,70 +92,43 @@ def draw_convergence(tuned: Sequence[str] | str) -> Figure:
     return figure
 
 
-def draw_table(table: str) -> Figure:
+def draw_table(table: Paths) -> Figure:
     """T2 as a picture: the root seed with the paper's values in grey below ours, then the other seeds and all."""
-    frame = pd.read_csv(table, dtype={"seed": str})
+    frame = pd.read_csv(table[0], dtype={"seed": str})
     seeds = list(frame["seed"].unique())
     shown = seeds if len(seeds) <= 4 else [seeds[0], "all"]
-    lines = [line for seed in shown for line in _table_lines(frame[frame["seed"] == seed], quote=seed == seeds[0])]
-    quantities = ["V1", "V2", "V3", "TV1", "TV2", "TV3", "relative_rmse"]
-    header = [
-        "seed",
-        "source",
-        *[f"${'TV' if q[0] == 'T' else 'V'}_{q[-1]}$" for q in quantities[:-1]],
-        "rel. RMSE",
-        "failed",
-    ]
-    with style():
-        figure, axis = plt.subplots(figsize=(9.4, 0.24 * (len(lines) + 2)))
-        axis.axis("off")
-        cells = axis.table(
-            cellText=[line for line, _ in lines],
-            colLabels=header,
-            loc="center",
-            cellLoc="right",
-            colWidths=[0.055, 0.225, *[0.105] * 6, 0.095, 0.06],
-        )
-        cells.auto_set_font_size(False)
-        cells.set_fontsize(8.5)
-        for (row, column), cell in cells.get_celld().items():
-            cell.visible_edges = "B" if row == 0 else ""
-            cell.set_linewidth(0.7)
-            if column == 1:
-                cell.get_text().set_horizontalalignment("left")
-            if row > 0 and lines[row - 1][1]:
-                cell.get_text().set_color(MUTED)
-            if row > 0 and row < len(lines) and lines[row][0][0] not in ("", lines[row - 1][0][0], seeds[0]):
-                cell.visible_edges = "B"
-    return figure
+    lines = []
+    for seed in shown:
+        group = _table_lines(frame[frame["seed"] == seed], quote=seed == seeds[0])
+        lines += [*group[:-1], replace(group[-1], ends_group=True)]
+    names = ["$V_1$", "$V_2$", "$V_3$", "$TV_1$", "$TV_2$", "$TV_3$"]
+    return table_figure(
+        ["seed", "source", *names, "rel. RMSE", "failed"],
+        lines,
+        [0.5, 2.0, *[0.95] * 6, 0.95, 0.55],
+        "Mean (standard deviation) over re-tunings on the same data; for seed “all” over the seeds, that is over draws "
+        "of the data. Failed re-tunings are counted, not averaged. Grey: the paper.",
+    )
 
 
-def _table_lines(frame: pd.DataFrame, quote: bool) -> list[tuple[list[str], bool]]:
-    """Cells of one seed's lines, each with whether it quotes the paper; truth and constant only where quoted."""
+def _table_lines(frame: pd.DataFrame, quote: bool) -> list[Line]:
+    """One seed's lines; analytic, constant and the paper's values only where quoted."""
     lines = []
     seed = str(frame["seed"].iloc[0])
     for source in frame["source"].unique():
         if not quote and source in ("analytic", "constant"):
             continue
         own = frame[frame["source"] == source].set_index("quantity")
-        quantities = own.index
-        cells = [_cell(own["mean"][q], own["std"][q]) for q in quantities]
+        cells = [cell(own["mean"][quantity], own["std"][quantity]) for quantity in own.index]
         cells += [""] * (7 - len(cells))
         counts = own[["n_failed", "n_retunings"]].iloc[0]
         failed = "" if counts.isna().any() else f"{int(counts.iloc[0])}/{int(counts.iloc[1])}"
-        lines.append(([seed, SOURCE_NAMES.get(source, source), *cells, failed], False))
+        lines.append(Line([seed, SOURCE_NAMES.get(source, source), *cells, failed]))
         quoted = own["paper_mean"].notna()
         if quote and quoted.any() and source != "analytic":
-            paper = [_cell(own["paper_mean"][q], own["paper_std"][q]) if quoted[q] else "" for q in quantities]
-            lines.append((["", "    paper", *paper, *[""] * (8 - len(paper))], True))
+            paper = [cell(own["paper_mean"][q], own["paper_std"][q]) if quoted[q] else "" for q in own.index]
+            lines.append(Line(["", "    paper", *paper, *[""] * (8 - len(paper))], quoted=True))
     return lines
-
-
-def _cell(mean: float, std: float) -> str:
-    if not np.isfinite(mean):
-        return "–"
-    text = f"{mean:.3f}" if abs(mean) >= 5e-4 else "0"
-    return f"{text} ({std:.3f})".replace("(0.", "(.") if np.isfinite(std) else text
 
 
 FIGURES: dict[str, Callable[..., Figure]] = {"F1": draw_slices, "F7": draw_convergence, "T2": draw_table}

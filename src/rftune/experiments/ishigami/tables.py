@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from itertools import product
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import xarray as xr
 
-from rftune import storage
 from rftune.data import Array
+from rftune.experiments.protocol import Stored, mean_and_spread
 
 # The paper's row that each of ours stands beside.
 COUNTS = ("n_retunings", "n_failed", "n_restarted")
@@ -19,11 +18,7 @@ PAPER_ROWS = {"gp": "gp", "lowrank": "rf", "diagonal": "rf", "perturbation": "rf
 
 
 def indices_table(
-    data_paths: Sequence[str],
-    analysis_paths: Sequence[str],
-    paper: Mapping[str, Any],
-    seeds: Sequence[int],
-    emulators: Sequence[str],
+    data: Sequence[Stored], analyses: Sequence[Stored], timings: Sequence[Stored], paper: Mapping[str, Any]
 ) -> pd.DataFrame:
     """One row per seed, source (analytic, empirical, emulators) and quantity (V1..TV3 and the relative test RMSE).
 
@@ -33,21 +28,22 @@ def indices_table(
 
     Parameters
     ----------
-    data_paths
+    data
         One per seed.
-    analysis_paths
-        One per seed and emulator, emulators fastest.
+    analyses
+        One per seed and emulator.
+    timings
+        Not used.
     paper
         The T2 block of config/paper_values.yaml.
-    seeds, emulators
-        In the order of the paths.
     """
     rows: list[dict[str, Any]] = []
-    for seed, path in zip(seeds, data_paths, strict=True):
-        rows += _truth_rows(seed, storage.load(path), paper)
-    for (seed, emulator), path in zip(product(seeds, emulators), analysis_paths, strict=True):
-        rows += _emulator_rows(seed, emulator, storage.load(path), paper)
-    rows.sort(key=lambda row: list(seeds).index(row["seed"]))
+    seeds = [source.seed for source in data]
+    for source in data:
+        rows += _truth_rows(source.seed, source.load(), paper)
+    for source in analyses:
+        rows += _emulator_rows(source.seed, source.emulator, source.load(), paper)
+    rows.sort(key=lambda row: seeds.index(row["seed"]))
     return pd.DataFrame(rows + _all_seeds(rows) if len(seeds) > 1 else rows)
 
 
@@ -60,7 +56,7 @@ def _all_seeds(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
         {
             **group[0],
             "seed": "all",
-            **_spread(np.array([row["mean"] for row in group])),
+            **mean_and_spread(np.array([row["mean"] for row in group])),
             "bootstrap_error": np.nan,
             **{name: sum(row[name] for row in group) for name in COUNTS if name in group[0]},
         }
@@ -104,7 +100,7 @@ def _emulator_rows(seed: int, emulator: str, analysis: xr.Dataset, paper: Mappin
                 "seed": seed,
                 "source": emulator,
                 "quantity": quantity,
-                **_spread(values[good, index]),
+                **mean_and_spread(values[good, index]),
                 "bootstrap_error": errors[index] if index < len(errors) else np.nan,
                 "n_retunings": len(good),
                 "n_failed": int(np.count_nonzero(~good)),
@@ -119,14 +115,6 @@ def _emulator_rows(seed: int, emulator: str, analysis: xr.Dataset, paper: Mappin
 def _bootstrap_errors(first: Any, total: Any) -> Array:
     """Standard errors from the half-widths of 95 % intervals."""
     return np.concatenate([first, total]) / 1.959964
-
-
-def _spread(values: Array) -> dict[str, float]:
-    """Mean, standard deviation and standard error; no spread from a single value, nothing from none."""
-    if len(values) == 0:
-        return {"mean": np.nan, "std": np.nan, "standard_error": np.nan}
-    std = float(values.std(ddof=1)) if len(values) > 1 else np.nan
-    return {"mean": float(values.mean()), "std": std, "standard_error": std / np.sqrt(len(values))}
 
 
 TABLES: dict[str, Callable[..., pd.DataFrame]] = {"T2": indices_table}

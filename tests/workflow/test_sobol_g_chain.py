@@ -1,0 +1,67 @@
+"""The Sobol-G chain at tiny sizes, from config to tables and figures: cases, timed emulators, a time limit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pandas as pd
+import pytest
+from conftest import CONFIG, Project, merged
+
+TINY = {
+    "further_seeds": [],
+    "results": "results/tiny",
+    "sobol_g": {
+        "dimensions": [6],
+        "data": {"n_train_per_input": 8, "n_base": 16, "n_bootstrap": 4},
+        "repeats": 2,
+        "repeats_per_job": 2,
+        "defaults": {
+            "random_features": {
+                "n_features": 15,
+                "n_features_predict": 20,
+                "n_members": 6,
+                "n_iterations": 2,
+                "objective": {"noise_draws": 5},
+            }
+        },
+        "emulators": {
+            "sparse": {"n_members": 6, "n_iterations": 2},
+            "gp_sklearn": {"time_limit": 1.0e-9},
+            "m25": {"n_features": 5, "repeats": 1},
+        },
+    },
+}
+KEPT = ("boosted_trees", "gp", "gp_sklearn", "lowrank", "sparse", "rf_serial", "rf_parallel", "m25")
+
+
+@pytest.fixture(scope="module")
+def finished(make_project: Callable[..., Project]) -> Project:
+    config = merged(CONFIG, TINY)
+    del config["ishigami"]
+    config["sobol_g"]["emulators"] = {name: config["sobol_g"]["emulators"][name] for name in KEPT}
+    project = make_project()
+    project.write_config(config)
+    project.run("--cores", "2")
+    return project
+
+
+def test_that_all_artifacts_are_made(finished: Project) -> None:
+    drawn = {path.name for path in (finished.results / "figures").iterdir()}
+    names = ("F2", "F3", "T3", "T4", "sobol_g_accuracy", "sparse_inclusion")
+    assert drawn == {f"{name}.{suffix}" for name in names for suffix in ("png", "pdf")}
+    tables = {path.name for path in (finished.results / "tables").iterdir()}
+    assert tables == {"T3.csv", "T4.csv", "sobol_g_accuracy.csv"}
+
+
+def test_that_a_tuning_stopped_by_its_time_limit_is_said_to_be(finished: Project) -> None:
+    times = pd.read_csv(finished.results / "tables/T3.csv").set_index("emulator")
+    assert not times.loc["gp_sklearn", "finished"]
+    assert times.drop("gp_sklearn")["finished"].all()
+    accuracy = pd.read_csv(finished.results / "tables/sobol_g_accuracy.csv").set_index("emulator")
+    assert accuracy.loc["gp_sklearn", "n_failed"] == 1
+    assert pd.isna(accuracy.loc["gp_sklearn", "relative_rmse_mean"])
+
+
+def test_that_nothing_is_left_to_do(finished: Project) -> None:
+    assert finished.planned() == set()
