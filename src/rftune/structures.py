@@ -39,9 +39,9 @@ Mixing = Literal["joint", "independent"]
 class Draw:
     """How the latent numbers z of the frequencies are drawn: standard normals times a random scale s.
 
-    One s per feature keeps the distribution elliptical, so that the limiting kernel depends on the Mahalanobis distance
-    r = √(ΔᵀCΔ) alone. One s per latent number gives, in the diagonal and sparse families, a product over inputs of
-    kernels of u = D_i Δ_i. `docs/sparse.md` derives both.
+    One s per feature keeps the frequencies elliptical (sparse ones given their mask): the limiting kernel depends on
+    the Mahalanobis distance r = √(ΔᵀCΔ) alone. One s per latent number gives, in the diagonal and sparse families, a
+    product over inputs of kernels of r = D_i|Δ_i|. See `docs/sparse.md`.
 
     Attributes
     ----------

@@ -259,7 +259,10 @@ def setter(*path: str, value: Any) -> Callable[[dict[str, Any]], None]:
         ),
         pytest.param(
             setter("ishigami", "emulators", "gp", "kind", value="kriging"),
-            ["ishigami.emulators.gp.kind must be one of constant, gp, random_features; got 'kriging'"],
+            [
+                "ishigami.emulators.gp.kind must be one of constant, boosted_trees, rbf_ridge, gp, random_features; "
+                "got 'kriging'"
+            ],
             id="unknown kind of emulator",
         ),
         pytest.param(

@@ -14,6 +14,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, MultipleLocator
 
 from rftune import storage
+from rftune.experiments.outcomes import succeeded
 from rftune.experiments.protocol import load_repeats
 from rftune.figures import DATA, EMULATOR, MUTED, TRUTH, Line, cell, style, table_figure
 
@@ -78,7 +79,7 @@ def draw_convergence(tuned: Paths) -> Figure:
     misfit = results["misfit"].values
     normalised = misfit / misfit[:, :1]
     iterations = np.arange(misfit.shape[1])
-    failed = results["failure"].values != ""
+    failed = ~succeeded(results)
     with style():
         figure, axis = plt.subplots(figsize=(5.2, 3.4))
         for curve, is_failed in zip(normalised, failed, strict=True):

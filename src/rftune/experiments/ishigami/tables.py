@@ -10,10 +10,11 @@ import pandas as pd
 import xarray as xr
 
 from rftune.data import Array
+from rftune.experiments.outcomes import counts, succeeded
 from rftune.experiments.protocol import Stored, mean_and_spread
 
 # The paper's row that each of ours stands beside.
-COUNTS = ("n_retunings", "n_failed", "n_restarted")
+COUNTS = ("n_retunings", "n_failed", "n_restarts")
 PAPER_ROWS = {"gp": "gp", "lowrank": "rf", "diagonal": "rf", "perturbation": "rf"}
 
 
@@ -22,8 +23,8 @@ def indices_table(
 ) -> pd.DataFrame:
     """One row per seed, source (analytic, empirical, emulators) and quantity (V1..TV3 and the relative test RMSE).
 
-    Means, standard deviations and standard errors are over the re-tunings that did not fail; how many failed or were
-    restarted stands beside them. ``bootstrap_error`` is the standard error of an index by the design's bootstrap, which
+    Means, standard deviations and standard errors are over the re-tunings that did not fail; failed attempts, restarts
+    among them, are counted. ``bootstrap_error`` is the standard error of an index by the design's bootstrap, which
     overstates it. With several seeds, rows with seed "all" give mean and spread over the seeds: over draws of the data.
 
     Parameters
@@ -86,7 +87,7 @@ def _truth_rows(seed: int, data: xr.Dataset, paper: Mapping[str, Any]) -> list[d
 
 
 def _emulator_rows(seed: int, emulator: str, analysis: xr.Dataset, paper: Mapping[str, Any]) -> list[dict[str, Any]]:
-    good = analysis["failure"].values == ""
+    good = succeeded(analysis)
     values = np.concatenate([analysis["first"], analysis["total"], analysis["relative_rmse"].values[:, None]], axis=1)
     errors = _bootstrap_errors(
         analysis["first_confidence"][good].mean("repeat"), analysis["total_confidence"][good].mean("repeat")
@@ -102,9 +103,7 @@ def _emulator_rows(seed: int, emulator: str, analysis: xr.Dataset, paper: Mappin
                 "quantity": quantity,
                 **mean_and_spread(values[good, index]),
                 "bootstrap_error": errors[index] if index < len(errors) else np.nan,
-                "n_retunings": len(good),
-                "n_failed": int(np.count_nonzero(~good)),
-                "n_restarted": int(np.count_nonzero(analysis["n_restarts"].values)),
+                **counts(analysis),
                 "paper_mean": paper[paper_row][index] if in_paper else np.nan,
                 "paper_std": paper["rf_std"][index] if in_paper and paper_row == "rf" else np.nan,
             }

@@ -15,6 +15,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from rftune import storage
+from rftune.experiments.outcomes import succeeded
 from rftune.experiments.protocol import load_repeats
 from rftune.figures import DATA, EMULATOR, TRUTH, Line, cell, style, table_figure
 
@@ -48,7 +49,7 @@ def draw_indices(data: Paths, lowrank: Paths, sparse: Paths) -> Figure:
             for row, (truth, analysis) in enumerate(zip(truths, analyses, strict=True)):
                 _draw_bars(axes[row, column], truth, analysis)
                 axes[row, 0].set_ylabel(f"$d={truth.sizes['input']}$\nSobol index")
-            good = int(np.count_nonzero(analyses[0]["failure"].values == ""))
+            good = int(np.count_nonzero(succeeded(analyses[0])))
             axes[0, column].set_title(f"RF {name}, {good} re-tunings")
         for axis in axes[-1]:
             axis.set_xlabel("input")
@@ -63,7 +64,7 @@ def draw_indices(data: Paths, lowrank: Paths, sparse: Paths) -> Figure:
 
 
 def _draw_bars(axis: Axes, truth: xr.Dataset, analysis: xr.Dataset) -> None:
-    good = analysis["failure"].values == ""
+    good = succeeded(analysis)
     inputs = np.arange(1, truth.sizes["input"] + 1)
     for name, colour, shift in (("first", FIRST, -0.18), ("total", TOTAL, 0.18)):
         low, middle, high = np.percentile(analysis[name].values[good], [5, 50, 95], axis=0)
@@ -126,7 +127,7 @@ def draw_inclusion(data: Paths, **tuned: Paths) -> Figure:
         for axis, truth, paths in zip(axes[0], truths, tuned.values(), strict=True):
             results = load_repeats(paths)
             n_inputs = truth.sizes["input"]
-            good = results["failure"].values == ""
+            good = succeeded(results)
             probabilities = 1.0 / (1.0 + np.exp(-results["parameters"].values[good][:, -n_inputs:]))
             inputs = np.arange(1, n_inputs + 1)
             low, middle, high = np.percentile(probabilities, [5, 50, 95], axis=0)

@@ -10,6 +10,7 @@ import pandas as pd
 import xarray as xr
 
 from rftune.data import Array
+from rftune.experiments.outcomes import counts, succeeded
 from rftune.experiments.protocol import Stored, mean_and_spread
 
 # Emulators of T3 by the paper's column that they stand beside; the paper's RF ran 8 threads in parallel.
@@ -63,7 +64,7 @@ def features_table(
             continue
         printed = paper["gp"] if source.emulator == "gp" else {k: paper[k][names[source.emulator]] for k in paper["gp"]}
         analysis = source.load()
-        good = analysis["failure"].values == ""
+        good = succeeded(analysis)
         row: dict[str, Any] = {
             "emulator": source.emulator,
             "n_features": float(source.emulator[1:]) if source.emulator in names else np.inf,
@@ -74,7 +75,7 @@ def features_table(
             spread = mean_and_spread(analysis[name].values[good])
             row |= {name: spread["mean"], f"{name}_std": spread["std"]}
         row |= {"paper_training_error": printed["training_error"], "paper_test_error": printed["test_error"]}
-        rows.append({**row, "n_retunings": len(good), "n_failed": int(np.count_nonzero(~good))})
+        rows.append({**row, **counts(analysis)})
     return pd.DataFrame(rows).sort_values("n_features")
 
 
@@ -107,7 +108,7 @@ def _truth_row(source: Stored, truth: xr.Dataset) -> dict[str, Any]:
 
 
 def _accuracy_row(source: Stored, analysis: xr.Dataset, truth: xr.Dataset, timing: xr.Dataset) -> dict[str, Any]:
-    good = analysis["failure"].values == ""
+    good = succeeded(analysis)
     first, total = (analysis[name].values[good].mean(axis=0) for name in ("first", "total"))
     return {
         "seed": source.seed,
@@ -119,9 +120,7 @@ def _accuracy_row(source: Stored, analysis: xr.Dataset, truth: xr.Dataset, timin
         "objective_ratio": float(analysis["objective_ratio"].values[good].mean()),
         "tuning_seconds": float(timing["seconds"].mean()),
         "peak_memory_mb": float(timing["peak_memory_mb"].max()),
-        "n_retunings": len(good),
-        "n_failed": int(np.count_nonzero(~good)),
-        "n_restarted": int(np.count_nonzero(analysis["n_restarts"].values)),
+        **counts(analysis),
     }
 
 
