@@ -13,12 +13,13 @@ ROOT = Path(__file__).resolve().parents[1]
 SRC = ROOT / "src"
 WORKFLOW = ROOT / "workflow"
 
-EMULATORS = {f"rftune.{name}" for name in ("features", "gp", "objective", "regression", "structures", "tuning")}
+FITTING = ("baselines", "families", "features", "gp", "objective", "regression", "structures", "tuning")
+EMULATORS = {f"rftune.{name}" for name in FITTING}
 KNOW_NO_EMULATOR = ("rftune.dynamics", "rftune.eki", "rftune.mcmc", "rftune.sensitivity")
 # A module imports none of a higher level; modules without a level are free.
 LEVELS = (
     {"data", "kernels", "scaling", "seeding"},
-    {"features", "gp", "regression", "structures"},
+    {"baselines", "families", "features", "gp", "regression", "structures"},
     {"eki", "objective"},
     {"tuning"},
     {"experiments"},

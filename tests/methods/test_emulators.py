@@ -15,7 +15,7 @@ SMALL = {"n_features": 40, "n_features_predict": 60, "n_members": 10, "n_iterati
 SHARED = {**DEFAULTS["random_features"]["objective"], "outputs": "shared"}
 
 BLOCKS = {
-    "constant": {"kind": "constant"},
+    **{name: {"kind": name} for name in ("constant", "boosted_trees", "rbf_ridge")},
     "gp": {"kind": "gp", **DEFAULTS["gp"]},
     "gp_sklearn": {"kind": "gp", **DEFAULTS["gp"], "implementation": "sklearn"},
     "untuned": {"kind": "random_features", **DEFAULTS["random_features"], **SMALL, "tuned": False},

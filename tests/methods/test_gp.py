@@ -277,7 +277,7 @@ def test_that_the_search_steps_back_from_failures() -> None:
             raise np.linalg.LinAlgError
         return float(50 * theta[0] - 100 * theta[0] ** 4), np.array([50 - 400 * theta[0] ** 3])
 
-    result = gp._climb(objective, np.array([-3.0]), Bounds([-4.0], [8.0]), 100)
+    result = gp._climb(objective, np.array([-3.0]), Bounds([-4.0], [8.0]), gp.Settings(max_iterations=100))
     assert result.x[0] == pytest.approx(0.5, abs=1e-4)
 
 
@@ -313,3 +313,12 @@ def test_that_bad_data_are_refused() -> None:
 def test_that_bad_settings_are_refused(change: dict[str, object], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         dataclasses.replace(gp.Settings(), **change)
+
+
+def test_that_a_time_limit_ends_the_search_and_says_so():
+    tuned = gp.tune(smooth_problem(60), gp.Settings(time_limit=1e-9), np.random.default_rng(0))
+    assert tuned.messages[0].startswith(gp.TIME_LIMIT)
+    assert not tuned.converged.any()
+    unlimited = gp.tune(smooth_problem(60), gp.Settings(time_limit=1e6), np.random.default_rng(0))
+    assert unlimited.converged.all()
+    assert unlimited.n_evaluations[0] > tuned.n_evaluations[0]
