@@ -78,7 +78,10 @@ def test_that_a_prediction_has_mean_and_covariance_of_the_outputs(fitted):
 def test_that_tuned_emulators_beat_the_constant(fitted):
     name, _, data, _, clean, _, model = fitted
     error = np.sqrt(np.mean((model.mean(data.inputs) - clean) ** 2)) / clean.std()
-    assert error == pytest.approx(1, abs=0.05) if name == "constant" else error < (1.0 if name == "untuned" else 0.3)
+    if name == "constant":
+        assert error == pytest.approx(1, abs=0.05)
+    else:  # fifty points are few for trees
+        assert error < {"untuned": 1.0, "boosted_trees": 0.8}.get(name, 0.3)
 
 
 def test_that_the_same_generators_give_the_same_emulator(fitted):
