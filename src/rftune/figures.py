@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -71,11 +72,13 @@ def table_figure(header: Sequence[str], lines: Sequence[Line], widths: Sequence[
     note
         What the brackets and the groups mean.
     """
-    row_height, width = 0.22, sum(widths)
-    height = row_height * (len(lines) + 1)
+    width, height = sum(widths), 0.22 * (len(lines) + 1)
+    wrapped = textwrap.wrap(note, int(14 * width))
+    below = 0.25 + 0.14 * len(wrapped)
     with style(), mpl.rc_context({"figure.constrained_layout.use": False}):
-        figure = plt.figure(figsize=(width + 0.3, height + 0.55))
-        frame = (0.15 / (width + 0.3), 0.45 / (height + 0.55), width / (width + 0.3), height / (height + 0.55))
+        figure = plt.figure(figsize=(width + 0.3, height + below + 0.1))
+        whole = height + below + 0.1
+        frame = (0.15 / (width + 0.3), below / whole, width / (width + 0.3), height / whole)
         axis = figure.add_axes(frame)
         axis.axis("off")
         table = axis.table(
@@ -95,7 +98,7 @@ def table_figure(header: Sequence[str], lines: Sequence[Line], widths: Sequence[
                 box.get_text().set_horizontalalignment("left")
             if line is not None and line.quoted:
                 box.get_text().set_color(MUTED)
-        figure.text(frame[0], 0.1 / (height + 0.55), note, fontsize=7.5, color=MUTED, va="bottom")
+        figure.text(frame[0], 0.1 / whole, "\n".join(wrapped), fontsize=7.5, color=MUTED, va="bottom")
     return figure
 
 
