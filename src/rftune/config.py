@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -40,6 +41,8 @@ def check(config: Config, schema: Config) -> None:
     """Raise a `ConfigError` that names each wrong entry, what was expected there and what came."""
     problems = _violations(config, schema, ()) + _not_finite(config, ())
     if not problems:
+        problems = _layer_problems(config, schema)
+    if not problems:
         for experiment in experiments(config):
             problems += _experiment_problems(config, schema, experiment)
     if problems:
@@ -71,8 +74,8 @@ class Run:
 
 
 def experiments(config: Config) -> list[str]:
-    """The experiments that the config has a block for."""
-    return [experiment for experiment in EXPERIMENTS if experiment in config]
+    """The experiments that are to be run, in the order of the paper."""
+    return [experiment for experiment in EXPERIMENTS if experiment in config["experiments"]]
 
 
 def seeds(config: Config) -> list[int]:
@@ -112,10 +115,17 @@ def runs(config: Config, experiment: str) -> list[Run]:
 
 def emulator_settings(config: Config, experiment: str, emulator: str) -> dict[str, Any]:
     """What the results of an emulator depend on: defaults of its kind, the experiment's, then its own settings."""
+    return emulators.read_settings(_complete_settings(config, experiment, emulator))
+
+
+def _complete_settings(config: Config, experiment: str, emulator: str) -> dict[str, Any]:
     block = config[experiment]["emulators"][emulator]
     layers = [config["defaults"].get(block["kind"], {}), config[experiment]["defaults"].get(block["kind"], {}), block]
-    merged: dict[str, Any] = reduce(_merged, layers, {})
-    return {key: value for key, value in merged.items() if key not in SCHEDULING}
+    return _without_scheduling(reduce(_merged, layers, {}))
+
+
+def _without_scheduling(block: Config) -> dict[str, Any]:
+    return {key: value for key, value in block.items() if key not in SCHEDULING}
 
 
 def _data_module(experiment: str) -> Any:
@@ -130,6 +140,29 @@ def _merged(base: Config, override: Config) -> dict[str, Any]:
     return merged
 
 
+def _layer_problems(config: Config, schema: Config) -> list[str]:
+    """What is wrong in defaults and emulators, named where it stands; what is missing shows when they are merged."""
+    layers = {f"defaults.{kind}": (kind, block) for kind, block in config["defaults"].items()}
+    for experiment in experiments(config):
+        defaults, own = config[experiment]["defaults"], config[experiment]["emulators"]
+        layers |= {f"{experiment}.defaults.{kind}": (kind, block) for kind, block in defaults.items()}
+        layers |= {f"{experiment}.emulators.{name}": (block["kind"], block) for name, block in own.items()}
+    optional = _without_required(schema["$defs"])
+    return [
+        violation
+        for place, (kind, block) in layers.items()
+        for violation in _violations(
+            _without_scheduling(block), {"$ref": f"#/$defs/{kind}", "$defs": optional}, (place,)
+        )
+    ]
+
+
+def _without_required(schema: Any) -> Any:
+    if not isinstance(schema, Mapping):
+        return schema
+    return {key: _without_required(value) for key, value in schema.items() if key != "required"}
+
+
 def _experiment_problems(config: Config, schema: Config, experiment: str) -> list[str]:
     module = _data_module(experiment)
     problems, shapes = [], {}
@@ -140,12 +173,12 @@ def _experiment_problems(config: Config, schema: Config, experiment: str) -> lis
             problems.append(f"{experiment}.data{_named(case, config, experiment)}: {error}")
     for name, block in config[experiment]["emulators"].items():
         own = [case for case in block.get("cases", shapes) if case in shapes]
-        unknown = [case for case in block.get("cases", []) if case not in cases(config, experiment)]
+        unknown = [case for case in block.get("cases", []) if not re.fullmatch(module.CASE_PATTERN, case)]
         place = f"{experiment}.emulators.{name}"
         if unknown:
             known = ", ".join(cases(config, experiment))
             problems.append(f"{place}.cases: no case {', '.join(unknown)}; the cases are {known}")
-        settings = emulator_settings(config, experiment, name)
+        settings = _complete_settings(config, experiment, name)
         named = {_named(case, config, experiment): shapes[case] for case in own}
         problems += _emulator_problems(settings, schema, place, named)
     return problems
@@ -209,8 +242,8 @@ def _sentence(error: ValidationError, prefix: tuple[str, ...]) -> str:
         "maximum": lambda: f"at most {limit}",
         "exclusiveMinimum": lambda: f"above {limit}",
         "exclusiveMaximum": lambda: f"below {limit}",
-        "minItems": lambda: f"a list of {limit} entries",
-        "maxItems": lambda: f"a list of {limit} entries",
+        "minItems": lambda: f"a list of at least {limit} entries",
+        "maxItems": lambda: f"a list of at most {limit} entries",
         "anyOf": lambda: "as described",
     }
     expected = expectations.get(str(error.validator), lambda: f"valid ({error.message})")()

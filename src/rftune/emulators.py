@@ -158,10 +158,10 @@ class RandomFeatures:
         structure = self._structure(data.n_inputs, data.n_outputs)
         if not self.tuned:
             untuned = tuning.initial_mean(structure, self.tuning.n_members, rng)
-            return _outcome({"parameters": ("parameter", untuned)}, seconds=0.0)
+            return _outcome(_parameter_variables(structure, untuned), seconds=0.0)
         scaled = Scaling.of(data, noise).scale(data)
         outcome = tuning.tune(scaled, structure, self.tuning, rng, n_workers, progress)
-        return _tuned_outcome(outcome, self.tuning.n_iterations)
+        return _tuned_outcome(outcome, structure, self.tuning.n_iterations)
 
     def fit(self, data: Dataset, noise: Array, tuned: xr.Dataset, rng: np.random.Generator) -> Model:
         scaling = Scaling.of(data, noise)
@@ -173,6 +173,7 @@ class RandomFeatures:
             scaled.outputs.var(axis=0),
             rng,
             self.tuning.objective.outputs,
+            self.tuning.objective.feature_map,
         )
         return Emulator(scaling, regression.fit(drawn, scaled, noise=1.0))
 
@@ -181,6 +182,28 @@ class RandomFeatures:
         return make_structure(
             self.structure, n_inputs, blocks, self.rank, self.priors, self.draw, self.separable, self.max_rank
         )
+
+
+UNREAD_WHEN_UNTUNED = (
+    "n_features",
+    "n_iterations",
+    "eki",
+    "result",
+    "fresh_draws",
+    "plateau_patience",
+    "plateau_tolerance",
+    "max_restarts",
+    "trap_threshold",
+)
+
+
+def read_settings(config: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings that an emulator's results depend on: an untuned one does not look at those of the tuning."""
+    if config.get("tuned", True):
+        return dict(config)
+    read = {key: value for key, value in config.items() if key not in UNREAD_WHEN_UNTUNED}
+    drawing = ("outputs", "feature_map")
+    return {**read, "objective": {key: value for key, value in config["objective"].items() if key in drawing}}
 
 
 def from_config(config: Mapping[str, Any]) -> EmulatorSettings:
@@ -201,7 +224,7 @@ def from_config(config: Mapping[str, Any]) -> EmulatorSettings:
 def _random_features(options: Mapping[str, Any]) -> RandomFeatures:
     prior = options["prior"]
     rank = options["rank"]
-    own = ("n_members", "n_iterations", "result", "fresh_draws", "plateau_patience", "plateau_tolerance")
+    own = ("n_members", *(name for name in UNREAD_WHEN_UNTUNED if name not in ("eki", "n_features")))
     return RandomFeatures(
         structure=options["structure"],
         rank=tuple(rank) if isinstance(rank, list) else rank,
@@ -214,11 +237,9 @@ def _random_features(options: Mapping[str, Any]) -> RandomFeatures:
             inclusion_std=prior["inclusion_std"],
         ),
         tuning=tuning.Settings(
-            objective=objective.Settings(n_features=options["n_features"], **options["objective"]),
-            eki=eki.Settings(**options["eki"]),
-            max_restarts=options["max_restarts"],
-            trap_threshold=options["trap_threshold"],
-            **{name: options[name] for name in own},
+            objective=objective.Settings(n_features=options.get("n_features", 1), **options["objective"]),
+            eki=eki.Settings(**options.get("eki", {})),
+            **{name: options[name] for name in own if name in options},
         ),
         n_features_predict=options.get("n_features_predict"),
         tuned=options["tuned"],
@@ -228,7 +249,14 @@ def _random_features(options: Mapping[str, Any]) -> RandomFeatures:
     )
 
 
-def _tuned_outcome(outcome: tuning.Tuned, n_iterations: int) -> TunedEmulator:
+def _parameter_variables(structure: Structure, parameters: Array) -> dict[str, Any]:
+    """The unconstrained vector, and its constrained values by name ("tuned_scales", ...)."""
+    values = {f"tuned_{name}": value for name, value in structure.constrain(parameters).items()}
+    named = {key: (tuple(f"{key}_{axis}" for axis in range(np.ndim(value))), value) for key, value in values.items()}
+    return {"parameters": ("parameter", parameters), **named}
+
+
+def _tuned_outcome(outcome: tuning.Tuned, structure: Structure, n_iterations: int) -> TunedEmulator:
     history = outcome.history
 
     def padded(values: Array, length: int) -> Array:
@@ -236,15 +264,21 @@ def _tuned_outcome(outcome: tuning.Tuned, n_iterations: int) -> TunedEmulator:
         return np.pad(values.astype(np.float64), (0, length - len(values)), constant_values=np.nan)
 
     variables = {
-        "parameters": ("parameter", outcome.parameters),
+        **_parameter_variables(structure, outcome.parameters),
         "misfit": ("iteration", padded(history.misfit, n_iterations + 1)),
         "spread": ("iteration", padded(history.spread, n_iterations + 1)),
         "step": ("update", padded(history.step, n_iterations)),
-        "n_failed_members": ("update", padded(history.n_failed, n_iterations)),
+        "failed_members": ("update", padded(history.n_failed, n_iterations)),
         "signal_share": ((), outcome.signal_share),
     }
-    ratio = float(history.misfit[-1] / history.misfit[0])
-    tuned = _outcome(variables, outcome.seconds, outcome.failure, outcome.n_restarts, ratio)
+    tuned = _outcome(
+        variables,
+        outcome.seconds,
+        outcome.failure,
+        n_restarts=outcome.n_restarts,
+        n_failed_members=int(history.n_failed.sum()),
+        objective_ratio=float(history.misfit[-1] / history.misfit[0]),
+    )
     tuned.timing["update_seconds"] = ("update", padded(history.seconds, n_iterations))
     return tuned
 
@@ -254,11 +288,13 @@ def _outcome(
     seconds: float,
     failure: str = "",
     n_restarts: int = 0,
+    n_failed_members: int = 0,
     objective_ratio: float = np.nan,
 ) -> TunedEmulator:
     outcome = {
         "failure": ((), np.array(failure, dtype=object)),
         "n_restarts": ((), n_restarts),
+        "n_failed_members": ((), n_failed_members),
         "objective_ratio": ((), objective_ratio),
     }
     result = xr.Dataset({**variables, **outcome})

@@ -23,6 +23,7 @@ def job(log_path: str | Path) -> Iterator[None]:
 
     One BLAS thread, whatever the number of cores, so that a result has the same digits everywhere.
     """
+    os.environ["OMP_NUM_THREADS"] = "1"  # for OpenMP libraries that are loaded later, such as scikit-learn's
     handler = logging.FileHandler(log_path, mode="w", encoding="utf-8")
     handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
     logger.addHandler(handler)

@@ -41,6 +41,8 @@ class Settings:
         Number of evaluations at the prior mean from which Γ is estimated.
     outputs
         "native" vector-valued features or "shared" scalar ones.
+    feature_map
+        A key of `features.FEATURE_MAPS`.
     precision
         Of features and Gram matrices; the solves are in float64.
     """
@@ -51,6 +53,7 @@ class Settings:
     rows: Literal["full", "validation"] = "full"
     noise_draws: int = 20
     outputs: Outputs = "native"
+    feature_map: str = "fourier"
     precision: Literal["float64", "float32"] = "float64"
 
     def __post_init__(self) -> None:
@@ -65,6 +68,9 @@ class Settings:
             )
         if self.noise_draws < 2:
             raise ValueError(f"noise_draws must be at least 2 to estimate a covariance; got {self.noise_draws}")
+        if self.feature_map not in features.FEATURE_MAPS:
+            known = ", ".join(features.FEATURE_MAPS)
+            raise ValueError(f"feature_map must be one of {known}; got {self.feature_map!r}")
 
     def fold_size(self, n_samples: int) -> int:
         """Number of samples in one validation fold; an error when the data are too few."""
@@ -151,7 +157,13 @@ class Objective:
         """One draw of M features at unconstrained parameters."""
         settings = self.settings
         return features.draw(
-            self.structure, parameters, settings.n_features, self.output_variance, rng, settings.outputs
+            self.structure,
+            parameters,
+            settings.n_features,
+            self.output_variance,
+            rng,
+            settings.outputs,
+            settings.feature_map,
         )
 
     def evaluate(self, parameters: Array, rng: np.random.Generator, workspace: Workspace | None = None) -> Array:

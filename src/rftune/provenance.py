@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import hashlib
+import os
 import subprocess
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
@@ -18,7 +19,15 @@ RECORDED_PACKAGES = ("numpy", "scipy", "numba", "scikit-learn", "SALib", "xarray
 
 def versions() -> dict[str, str]:
     """Versions of rftune and of the packages that can change a digit."""
-    return {"rftune": rftune.__version__, **{name: metadata.version(name) for name in RECORDED_PACKAGES}}
+    found = {name: _version(name) for name in RECORDED_PACKAGES}
+    return {"rftune": rftune.__version__, **found, "RFTUNE_NUMBA": os.environ.get("RFTUNE_NUMBA", "1")}
+
+
+def _version(package: str) -> str:
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return "absent"
 
 
 @lru_cache(maxsize=1)
@@ -35,7 +44,7 @@ def git_commit() -> str:
         return "unknown"
 
 
-def code_fingerprint(script: str | Path, extra_modules: Iterable[str] = ()) -> str:
+def code_fingerprint(script: str | Path, extra_modules: Iterable[str] = (), without: Iterable[str] = ()) -> str:
     """Hash of a script and of every rftune module that it reaches through imports.
 
     Snakemake looks only at the script, so a stage passes this as a parameter to be rerun when the library code
@@ -47,14 +56,18 @@ def code_fingerprint(script: str | Path, extra_modules: Iterable[str] = ()) -> s
         Path of the stage's script.
     extra_modules
         Modules that the script imports by a computed name, such as ``rftune.experiments.ishigami.data``.
+    without
+        Modules that are imported and have no part in this use of the script. Packages' own files, which hold names
+        only, and this module, which only writes records, never have.
     """
     pending = [*extra_modules, *_imported_modules(Path(script))]
     reached: set[str] = set()
     while pending:
         module = pending.pop()
-        if module not in reached:
+        path = _module_path(module)
+        if module not in reached | {*without, __name__} and path.name != "__init__.py":
             reached.add(module)
-            pending.extend(_imported_modules(_module_path(module)))
+            pending.extend(_imported_modules(path))
     digest = hashlib.sha256(_meaning(Path(script)).encode())
     for module in sorted(reached):
         digest.update(f"\0{module}\0{_meaning(_module_path(module))}".encode())

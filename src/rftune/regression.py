@@ -107,9 +107,10 @@ def solve_native(gram: Array, projected: Array, out: Array | None = None) -> tup
     system.flat[:: len(gram) + 1] += 1.0
     # The transpose of a symmetric C-ordered matrix is the same matrix in the order in which LAPACK works in place.
     chol_lower, info = lapack.dpotrf(system.T, lower=1, overwrite_a=1)
-    if info != 0:
-        raise np.linalg.LinAlgError("the Gram matrix must be finite and positive semidefinite; it is not to rounding")
     coefficients, _ = lapack.dpotrs(chol_lower, projected, lower=1)
+    # LAPACK lets NaN pass
+    if info != 0 or not np.isfinite(coefficients).all():
+        raise np.linalg.LinAlgError("the Gram matrix must be finite and positive semidefinite; it is not to rounding")
     return coefficients, chol_lower
 
 
@@ -191,6 +192,8 @@ def solve_shared(gram: Array, projected: Array, amplitude: Array) -> tuple[Array
     eigenvalues, vectors = linalg.eigh(gram / len(gram), check_finite=False, driver="evd")
     shrinkage = 1.0 / (1.0 + np.outer(np.maximum(eigenvalues, 0.0), amplitude))
     coefficients = vectors @ (shrinkage * (vectors.T @ projected)) * np.sqrt(amplitude)
+    if not np.isfinite(coefficients).all():
+        raise np.linalg.LinAlgError("the Gram matrix and the amplitudes must be finite; they are not")
     return coefficients, vectors, shrinkage
 
 

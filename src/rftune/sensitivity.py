@@ -147,6 +147,11 @@ def indices(design: Design, values: Any, n_bootstrap: int, rng: np.random.Genera
     )
 
 
+def is_constant(values: Array) -> bool:
+    """Whether values are all the same to rounding; a constant function has no indices."""
+    return bool(np.ptp(values) <= 1e-12 * np.abs(values).max())
+
+
 def _seed_from(rng: np.random.Generator) -> int:
     # SALib takes seed 0 for "no seed" and then uses numpy's global state
     return int(rng.integers(1, 2**32))
@@ -202,7 +207,7 @@ def _checked_values(design: Design, values: Any) -> Array:
             f"values must be finite; {np.count_nonzero(~finite)} of {array.size} are not, the first at row "
             f"{int(np.argmin(finite))}: the estimator needs every point of the design, so repair the function there"
         )
-    if np.ptp(array) <= 1e-12 * np.abs(array).max():
+    if is_constant(array):
         raise ValueError(
             f"values must vary: all {array.size} are {array[0]:g} to rounding, and the indices of a constant are "
             f"undefined: check that the function depends on its inputs"

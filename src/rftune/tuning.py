@@ -20,12 +20,12 @@ from rftune.objective import Settings as ObjectiveSettings
 from rftune.structures import Structure
 
 EnsembleMap = Callable[[Array, np.random.Generator], Array]
-Progress = Callable[[int, float], None]
+Progress = Callable[[int, float, int], None]
 
 
 @dataclass(frozen=True)
 class Settings:
-    """How the hyperparameters are searched. The defaults of the last five are the paper's: no shortcut.
+    """How the hyperparameters are searched. By default as in the paper: no early stop, the mean of the final ensemble.
 
     Attributes
     ----------
@@ -142,7 +142,7 @@ def tune(
     n_workers
         Threads over ensemble members; changes no digit.
     progress
-        Called with the iteration and its normalised misfit.
+        Called with the iteration, its normalised misfit and its number of failed members.
     """
     start = perf_counter()
     n_restarts = 0
@@ -238,7 +238,7 @@ def _run(
         misfits.append(info.misfit)
         seconds.append(perf_counter() - start)
         if progress is not None:
-            progress(iteration + 1, misfits[-1] / misfits[0])
+            progress(iteration + 1, misfits[-1] / misfits[0], info.n_failed)
         if info.done or _on_plateau(misfits, settings):
             break
     final = evaluate(state.ensemble, rng)

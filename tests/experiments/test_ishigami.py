@@ -1,5 +1,7 @@
 """The Ishigami experiment: closed forms, data, analysis, table and figures."""
 
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -7,9 +9,11 @@ import xarray as xr
 
 from rftune import storage
 from rftune.experiments.ishigami import analysis, data, figures, tables
-from rftune.experiments.protocol import Stored, load_repeats, training_set
+from rftune.experiments.outcomes import Stored
+from rftune.experiments.protocol import load_repeats, training_set
 
-SETTINGS = data.Settings(a=7.0, b=0.1, noise_variance=0.01, n_train=60, n_base=64, n_bootstrap=10)
+ROOT = Path(__file__).resolve().parents[2]
+SETTINGS = data.Settings(a=7.0, b=0.1, noise_variance=0.01, n_train=60, n_base=64)
 PAPER = {
     "quantities": ["V1", "V2", "V3", "TV1", "TV2", "TV3"],
     "analytic": [0.314, 0.442, 0.0, 0.557, 0.442, 0.244],
@@ -71,7 +75,7 @@ def test_that_training_data_are_noisy_rows_of_the_design(made):
 
 def test_that_too_many_training_points_are_refused():
     with pytest.raises(ValueError, match="n_train must be between 1 and the design's 512 rows; got 600"):
-        data.Settings(a=7.0, b=0.1, noise_variance=0.01, n_train=600, n_base=64, n_bootstrap=10)
+        data.Settings(a=7.0, b=0.1, noise_variance=0.01, n_train=600, n_base=64)
 
 
 def predictions_like(made, deviations):
@@ -83,6 +87,7 @@ def predictions_like(made, deviations):
             "mean": (("repeat", "point", "output"), mean),
             "failure": ("repeat", np.array([""] * n, dtype=object)),
             "n_restarts": ("repeat", np.zeros(n, dtype=int)),
+            "n_failed_members": ("repeat", np.full(n, 2)),
             "objective_ratio": ("repeat", np.ones(n)),
         },
         coords={"repeat": np.arange(n)},
@@ -91,8 +96,9 @@ def predictions_like(made, deviations):
 
 def test_that_a_perfect_emulator_has_the_empirical_indices_and_no_error(made):
     result = analysis.analyse(made, predictions_like(made, [0.0]), 10, np.random.default_rng(0))
-    np.testing.assert_allclose(result["first"].values[0], made["empirical_first"].values, rtol=1e-12)
-    np.testing.assert_allclose(result["total"].values[0], made["empirical_total"].values, rtol=1e-12)
+    truth = analysis.analyse_truth(made, 10, np.random.default_rng(0))
+    np.testing.assert_allclose(result["first"].values[0], truth["empirical_first"].values, rtol=1e-12)
+    np.testing.assert_allclose(result["total"].values[0], truth["empirical_total"].values, rtol=1e-12)
     assert result["relative_rmse"].values[0] == 0.0
 
 
@@ -100,6 +106,17 @@ def test_that_errors_are_relative_to_the_truths_spread(made):
     result = analysis.analyse(made, predictions_like(made, [2.0]), 10, np.random.default_rng(0))
     test = np.setdiff1d(np.arange(512), made["train_rows"].values)
     assert result["relative_rmse"].values[0] == pytest.approx(2.0 / made["truth"].values[test].std())
+
+
+def test_that_a_failed_or_nearly_constant_emulator_has_no_indices(made):
+    """A tuning caught at the zero predictor leaves a function that varies by rounding."""
+    flat = predictions_like(made, [5.0 - made["truth"].values + 1e-15 * np.arange(512)[:, None]])
+    assert np.isnan(analysis.analyse(made, flat, 10, np.random.default_rng(0))["first"]).all()
+    failed = predictions_like(made, [0.0, np.nan])
+    failed["failure"].values[1] = "ended at the zero predictor"
+    result = analysis.analyse(made, failed, 10, np.random.default_rng(0))
+    assert np.isfinite(result["first"].values[0]).all()
+    assert np.isnan(result["first"].values[1]).all()
 
 
 def test_that_a_constant_emulator_has_no_indices(made):
@@ -113,6 +130,7 @@ def stored(made, tmp_path):
     """Stored data and analyses of two emulators with three repeats, one of which failed."""
     save = {"settings": {}, "seed": 1}
     storage.save(made, tmp_path / "data.nc", **save)
+    storage.save(analysis.analyse_truth(made, 10, np.random.default_rng(0)), tmp_path / "truth.nc", **save)
     paths = []
     for name in ("gp", "lowrank"):
         noise = np.random.default_rng(1).standard_normal((3, 512, 1))
@@ -127,7 +145,8 @@ def stored(made, tmp_path):
 
 def sources(data_path, paths):
     labelled = [Stored("standard", 1, name, [path]) for name, path in zip(("gp", "lowrank"), paths, strict=True)]
-    return [Stored("standard", 1, "", [data_path])], labelled, []
+    truth_path = data_path.replace("data.nc", "truth.nc")
+    return [Stored("standard", 1, "", [truth_path])], labelled, []
 
 
 def test_that_the_table_counts_failures_and_leaves_them_out(stored):
@@ -155,7 +174,7 @@ def test_that_figures_are_drawn_from_stored_results(made, stored, tmp_path):
         coords={"repeat": [0, 1]},
     )
     storage.save(tuned, tmp_path / "t.nc", settings={}, seed=1)
-    axis = figures.draw_convergence([str(tmp_path / "t.nc")]).axes[0]
+    axis = figures.draw_convergence([str(tmp_path / "t.nc")], [str(ROOT / "config/paper_values.yaml")]).axes[0]
     np.testing.assert_array_equal(axis.lines[0].get_ydata(), [1.0, 0.5, 0.25])
     np.testing.assert_array_equal(axis.lines[2].get_ydata(), [1.0, 0.5, 0.25])  # the median leaves the failed one out
     table = tables.indices_table(*sources(data_path, paths), PAPER)

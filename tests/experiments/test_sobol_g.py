@@ -1,12 +1,11 @@
 """The Sobol-G experiment: closed forms, data, tables and figures."""
 
 import numpy as np
-import pandas as pd
 import pytest
 import xarray as xr
 
 from rftune import storage
-from rftune.experiments.protocol import Stored
+from rftune.experiments.outcomes import Stored
 from rftune.experiments.sobol_g import analysis, data, figures, tables
 
 PAPER_T3 = {
@@ -25,7 +24,7 @@ PAPER_T4 = {
 
 
 def settings(d):
-    return data.Settings(n_inputs=d, noise_variance=1e-3, n_train_per_input=10, n_base=16, n_bootstrap=4)
+    return data.Settings(n_inputs=d, noise_variance=1e-3, n_train_per_input=10, n_base=16)
 
 
 def test_that_the_function_divides_by_one_plus_a():
@@ -57,7 +56,7 @@ def test_that_a_case_is_a_dimension():
 
 def test_that_more_training_points_than_rows_are_refused():
     with pytest.raises(ValueError, match="n_train must be between 1 and the design's 128 rows; got 3000"):
-        data.Settings(n_inputs=3, noise_variance=1e-3, n_train_per_input=1000, n_base=16, n_bootstrap=4)
+        data.Settings(n_inputs=3, noise_variance=1e-3, n_train_per_input=1000, n_base=16)
 
 
 def predictions(made, n_repeats, failure=""):
@@ -69,6 +68,7 @@ def predictions(made, n_repeats, failure=""):
             "mean": (("repeat", "point", "output"), made["truth"].values + noise),
             "failure": ("repeat", failures),
             "n_restarts": ("repeat", np.zeros(n_repeats, dtype=int)),
+            "n_failed_members": ("repeat", np.zeros(n_repeats, dtype=int)),
             "objective_ratio": ("repeat", np.full(n_repeats, 0.5)),
         },
         coords={"repeat": np.arange(n_repeats)},
@@ -84,11 +84,13 @@ def stored(tmp_path_factory):
         storage.save(result, folder / f"{name}.nc", settings={}, seed=1)
         return [str(folder / f"{name}.nc")]
 
-    sources = {"data": [], "analyses": [], "timings": [], "predictions": []}
+    sources = {"data": [], "truths": [], "analyses": [], "timings": [], "predictions": []}
     names = ("gp", "gp_sklearn", "rf_serial", "rf_parallel", "lowrank", "sparse", "m25", "m50")
     for d in (3, 6):
         made = data.make_data(settings(d), np.random.default_rng(d))
         sources["data"].append(Stored(f"d{d}", 1, "", save(made, f"d{d}")))
+        truth = analysis.analyse_truth(made, 4, np.random.default_rng(0))
+        sources["truths"].append(Stored(f"d{d}", 1, "", save(truth, f"truth{d}")))
         for index, name in enumerate(names):
             stopped = "time limit of 1 s reached" if (d, name) == (6, "gp_sklearn") else ""
             predicted = predictions(made, 3, stopped)
@@ -108,7 +110,7 @@ def stored(tmp_path_factory):
 
 
 def three(stored):
-    return stored["data"], stored["analyses"], stored["timings"]
+    return stored["truths"], stored["analyses"], stored["timings"]
 
 
 def test_that_times_are_tuning_and_fit_and_ratios_are_within_a_dimension(stored):
@@ -151,7 +153,7 @@ def test_that_figures_are_drawn_from_stored_results(stored, tmp_path):
         return [s.paths[0] for s in stored[kind] if s.emulator == emulator]
 
     data_paths = paths("data", "")
-    figure = figures.draw_indices(data_paths, paths("analyses", "lowrank"), paths("analyses", "sparse"))
+    figure = figures.draw_indices(paths("truths", ""), paths("analyses", "lowrank"), paths("analyses", "sparse"))
     assert len(figure.axes) == 4
     assert figure.axes[0].get_title() == "RF lowrank, 3 re-tunings"
     figure = figures.draw_slices(data_paths, paths("predictions", "lowrank"), paths("predictions", "sparse"))
@@ -177,18 +179,31 @@ def test_that_the_text_beside_the_times_says_who_is_faster(stored):
 def test_that_learned_inclusion_is_drawn_beside_the_total_indices(stored, tmp_path):
     tuned = {}
     for d in (3, 6):
-        logits = np.tile(np.arange(d, dtype=float), (2, 1))
-        parameters = np.hstack([np.zeros((2, 1 + d)), logits])
+        inclusion = np.tile(np.linspace(0.9, 0.1, d), (2, 1))
         result = xr.Dataset(
             {
-                "parameters": (("repeat", "parameter"), parameters),
+                "tuned_inclusion": (("repeat", "entry"), inclusion),
                 "failure": ("repeat", np.array(["", ""], dtype=object)),
             },
             coords={"repeat": [0, 1]},
         )
         storage.save(result, tmp_path / f"t{d}.nc", settings={}, seed=1)
         tuned[f"d{d}"] = [str(tmp_path / f"t{d}.nc")]
-    figure = figures.draw_inclusion([s.paths[0] for s in stored["data"]], **tuned)
+    figure = figures.draw_inclusion([s.paths[0] for s in stored["truths"]], **tuned)
     medians = figure.axes[0].lines[0].get_ydata()
-    np.testing.assert_allclose(medians, 1 / (1 + np.exp(-np.arange(3.0))))
-    assert pd.notna(medians).all()
+    np.testing.assert_allclose(medians, [0.9, 0.5, 0.1])
+
+
+def test_that_a_group_in_which_all_failed_is_shown_empty(stored, tmp_path):
+    source = next(s for s in stored["analyses"] if (s.case, s.emulator) == ("d6", "lowrank"))
+    failed = source.load()
+    failed["failure"].values[:] = "ended at the zero predictor"
+    storage.save(failed, tmp_path / "failed.nc", settings={}, seed=1)
+    path = [str(tmp_path / "failed.nc")]
+    row = tables.accuracy_table([stored["truths"][1]], [Stored("d6", 1, "lowrank", path)], stored["timings"], {}).iloc[
+        1
+    ]
+    assert (row["n_failed"], row["n_retunings"]) == (3, 3)
+    assert np.isnan(row["relative_rmse_mean"])
+    assert np.isnan(row["total_error"])
+    assert figures.draw_indices(stored["truths"][1].paths, path, path).axes[0].get_title() == "RF lowrank, 0 re-tunings"

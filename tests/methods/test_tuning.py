@@ -59,8 +59,8 @@ def test_that_the_history_tells_every_iteration():
     assert len(history.misfit) == len(history.spread) == 6
     assert len(history.step) == len(history.n_failed) == len(history.seconds) == 5
     assert history.means.shape == (6, structure.n_parameters)
-    assert [iteration for iteration, _ in calls] == [1, 2, 3, 4, 5]
-    assert calls[0][1] == 1.0
+    assert [iteration for iteration, *_ in calls] == [1, 2, 3, 4, 5]
+    assert calls[0][1:] == (1.0, 0)
     np.testing.assert_array_equal(tuned.parameters, history.means[-1])
     assert history.seconds.sum() < tuned.seconds
 

@@ -38,7 +38,6 @@ def merged(base: dict[str, Any], overrides: dict[str, Any]) -> dict[str, Any]:
 def tiny_config(overrides: dict[str, Any] | None = None) -> dict[str, Any]:
     """The paper's config at sizes that run in seconds, Ishigami alone."""
     config = merged(CONFIG, TINY)
-    del config["sobol_g"]
     emulators = config["ishigami"]["emulators"]
     config["ishigami"]["emulators"] = {name: emulators[name] for name in TINY["ishigami"]["emulators"]}
     return merged(config, overrides or {})

@@ -54,8 +54,8 @@ def test_that_the_tests_own_config_passes() -> None:
         (
             "colour",
             1,
-            "the config: unknown key 'colour'; known keys: seed, further_seeds, results, n_workers, defaults, "
-            "ishigami, sobol_g",
+            "the config: unknown key 'colour'; known keys: experiments, seed, further_seeds, results, n_workers, "
+            "defaults, ishigami, sobol_g",
         ),
         ("ishigami.repeat", 1, "ishigami: unknown key 'repeat'; did you mean 'repeats'?"),
         ("seed", -1, "seed must be at least 0; got -1 (root seed)"),
@@ -97,7 +97,7 @@ def test_that_the_tests_own_config_passes() -> None:
         (
             "ishigami.emulators.gp.lengthscale_bounds",
             [1.0],
-            "ishigami.emulators.gp.lengthscale_bounds must be a list of 2 entries; got [1.0] ([low, high])",
+            "ishigami.emulators.gp.lengthscale_bounds must be a list of at least 2 entries; got [1.0] ([low, high])",
         ),
         (
             "ishigami.emulators.lowrank.rank",
@@ -216,8 +216,32 @@ def test_that_runs_are_every_seed_case_and_emulator_that_the_config_asks_for() -
 
 
 def test_that_an_unknown_case_of_an_emulator_is_named() -> None:
-    (problem,) = problems(changed("sobol_g.emulators.m25.cases", ["d7"]))
-    assert problem == "sobol_g.emulators.m25.cases: no case d7; the cases are d3, d6, d10, d20"
+    (problem,) = problems(changed("sobol_g.emulators.m25.cases", ["six"]))
+    assert problem == "sobol_g.emulators.m25.cases: no case six; the cases are d3, d6, d10, d20"
+
+
+def test_that_a_wrong_default_is_named_once_where_it_stands() -> None:
+    (problem,) = problems(changed("defaults.random_features.n_itertions", 3))
+    assert problem == "defaults.random_features: unknown key 'n_itertions'; did you mean 'n_iterations'?"
+
+
+def test_that_an_emulator_of_an_absent_case_is_left_out() -> None:
+    config = changed("sobol_g.dimensions", [3])
+    check(config, SCHEMA)
+    assert "m25" not in {run.emulator for run in rftune_config.runs(config, "sobol_g")}
+
+
+def test_that_only_the_named_experiments_are_run() -> None:
+    assert rftune_config.experiments(changed("experiments", ["sobol_g"])) == ["sobol_g"]
+    (problem,) = problems(changed("experiments", ["sobol"]))
+    assert problem == "experiments.0 must be one of ishigami, sobol_g; got 'sobol'"
+
+
+def test_that_an_untuned_emulator_does_not_depend_on_the_tunings_settings() -> None:
+    before = emulator_settings(CONFIG, "ishigami", "untuned")
+    assert emulator_settings(changed("defaults.random_features.n_iterations", 7), "ishigami", "untuned") == before
+    other = changed("ishigami.defaults.random_features.n_members", 7)
+    assert emulator_settings(other, "ishigami", "untuned") != before
 
 
 def test_that_emulators_are_built_from_a_checked_config() -> None:

@@ -9,11 +9,13 @@ import pytest
 from conftest import CONFIG, Project, merged
 
 TINY = {
+    "experiments": ["sobol_g"],
     "further_seeds": [],
     "results": "results/tiny",
     "sobol_g": {
         "dimensions": [6],
-        "data": {"n_train_per_input": 8, "n_base": 16, "n_bootstrap": 4},
+        "data": {"n_train_per_input": 8, "n_base": 16},
+        "n_bootstrap": 4,
         "repeats": 2,
         "repeats_per_job": 2,
         "defaults": {
@@ -28,7 +30,8 @@ TINY = {
         "emulators": {
             "sparse": {"n_members": 6, "n_iterations": 2},
             "gp_sklearn": {"time_limit": 1.0e-9},
-            "m25": {"n_features": 5, "repeats": 1},
+            # a prior at the zero predictor, from which no tuning comes back
+            "m25": {"n_features": 5, "repeats": 1, "prior": {"amplitude": [-40.0, 0.1]}, "max_restarts": 1},
         },
     },
 }
@@ -38,7 +41,6 @@ KEPT = ("boosted_trees", "gp", "gp_sklearn", "lowrank", "sparse", "rf_serial", "
 @pytest.fixture(scope="module")
 def finished(make_project: Callable[..., Project]) -> Project:
     config = merged(CONFIG, TINY)
-    del config["ishigami"]
     config["sobol_g"]["emulators"] = {name: config["sobol_g"]["emulators"][name] for name in KEPT}
     project = make_project()
     project.write_config(config)
@@ -61,6 +63,13 @@ def test_that_a_tuning_stopped_by_its_time_limit_is_said_to_be(finished: Project
     accuracy = pd.read_csv(finished.results / "tables/sobol_g_accuracy.csv").set_index("emulator")
     assert accuracy.loc["gp_sklearn", "n_failed"] == 1
     assert pd.isna(accuracy.loc["gp_sklearn", "relative_rmse_mean"])
+
+
+def test_that_a_tuning_caught_at_the_zero_predictor_is_counted_and_not_averaged(finished: Project) -> None:
+    features = pd.read_csv(finished.results / "tables/T4.csv").set_index("emulator")
+    assert features.loc["m25", "n_failed"] == 2  # the restart failed too
+    assert pd.isna(features.loc["m25", "test_error"])
+    assert pd.notna(features.loc["gp", "test_error"])
 
 
 def test_that_nothing_is_left_to_do(finished: Project) -> None:

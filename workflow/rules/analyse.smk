@@ -4,7 +4,7 @@
 rule analyse:
     input:
         data=f"{CASE}/data.nc",
-        predictions=lambda wildcards: chunk_paths("predicted", **wildcards),
+        predictions=lambda wildcards: run_paths("predicted", **wildcards),
     output:
         f"{CASE}/{{emulator}}/analysis.nc",
     log:
@@ -14,10 +14,29 @@ rule analyse:
     conda:
         ENVIRONMENT
     params:
-        settings=lambda wildcards: {"n_bootstrap": config[wildcards.experiment]["data"]["n_bootstrap"]},
+        settings=lambda wildcards: {"n_bootstrap": config[wildcards.experiment]["n_bootstrap"]},
         code=lambda wildcards: code_of("analyse", f"{wildcards.experiment}.analysis"),
     script:
         "../scripts/analyse.py"
+
+
+# The truth goes the same road as the emulators.
+rule analyse_truth:
+    input:
+        data=f"{CASE}/data.nc",
+    output:
+        f"{CASE}/truth.nc",
+    log:
+        f"{LOGS}/{{experiment}}/{{case}}/seed{{seed}}/truth.log",
+    benchmark:
+        f"{BENCHMARKS}/{{experiment}}/{{case}}/seed{{seed}}/truth.tsv"
+    conda:
+        ENVIRONMENT
+    params:
+        settings=lambda wildcards: {"n_bootstrap": config[wildcards.experiment]["n_bootstrap"]},
+        code=lambda wildcards: code_of("truth", f"{wildcards.experiment}.analysis"),
+    script:
+        "../scripts/truth.py"
 
 
 for experiment in EXPERIMENTS:
@@ -26,4 +45,4 @@ for experiment in EXPERIMENTS:
         name:
             f"analyse_{experiment}"
         input:
-            analysis_paths(experiment),
+            stage_paths("analysis", experiment),

@@ -42,19 +42,54 @@ LOGS = f"{RESULTS}/logs"
 BENCHMARKS = f"{RESULTS}/benchmarks"
 
 
+# The modules behind each kind of emulator; emulators.py imports them all.
+BEHIND = {
+    "gp": {"gp"},
+    "random_features": {
+        "eki",
+        "families",
+        "features",
+        "kernels",
+        "objective",
+        "regression",
+        "structures",
+        "tuning",
+    },
+    "baseline": {"baselines"},
+}
+
+
+def chunks(run):
+    """Names first-last of the chunks of repeats that share a job."""
+    size = config[run.experiment]["repeats_per_job"]
+    return [f"{first:04d}-{min(first + size, run.repeats) - 1:04d}" for first in range(0, run.repeats, size)]
+
+
+def either(values):
+    """A pattern that matches the values and nothing else."""
+    return "|".join(sorted({str(value) for value in values}))
+
+
 wildcard_constraints:
-    experiment="|".join(EXPERIMENTS),
-    case="[a-z0-9_.-]+",
-    seed="[0-9]+",
-    emulator="[a-z][a-z0-9_]*",
-    repeats="[0-9]+-[0-9]+",
+    experiment=either(EXPERIMENTS),
+    case=either(run.case for run in RUNS.values()),
+    seed=either(SEEDS),
+    emulator=either(run.emulator for run in RUNS.values()),
+    repeats=either(chunk for run in RUNS.values() for chunk in chunks(run)),
 
 
 @cache
-def code_of(stage, experiment_module=None):
+def code_of(stage, experiment_module=None, kind=None):
     """Fingerprint of the code behind a stage, a parameter of its rule."""
     extra = [f"rftune.experiments.{experiment_module}"] if experiment_module else []
-    return provenance.code_fingerprint(ROOT / f"workflow/scripts/{stage}.py", extra)
+    own = BEHIND.get(kind, BEHIND["baseline"]) if kind else set.union(*BEHIND.values())
+    others = {f"rftune.{module}" for module in set.union(*BEHIND.values()) - own}
+    return provenance.code_fingerprint(ROOT / f"workflow/scripts/{stage}.py", extra, others)
+
+
+def emulator_code(stage):
+    """Fingerprint of the code behind a stage of the emulator that a job is for."""
+    return lambda wildcards: code_of(stage, kind=emulator_settings(wildcards)["kind"])
 
 
 def emulator_settings(wildcards):
@@ -79,15 +114,9 @@ def claimed_threads(wildcards):
     return workflow.cores if run.timed or run.n_workers is None else run.n_workers
 
 
-def n_workers(wildcards):
-    """Threads that a tuning really uses; a resource, because it changes no result."""
-    return run_of(wildcards).n_workers or workflow.cores
-
-
-def chunks(run):
-    """Names first-last of the chunks of repeats that share a job."""
-    size = config[run.experiment]["repeats_per_job"]
-    return [f"{first:04d}-{min(first + size, run.repeats) - 1:04d}" for first in range(0, run.repeats, size)]
+def n_workers(wildcards, threads):
+    """Threads that a tuning really uses, of those that it claims; a resource, because it changes no result."""
+    return min(run_of(wildcards).n_workers or threads, threads)
 
 
 def repeat_range(wildcards):
@@ -96,53 +125,40 @@ def repeat_range(wildcards):
     return [first, last + 1]
 
 
-def chunk_paths(name, experiment, case, seed, emulator):
-    """Paths of an emulator's chunk files of one stage (tuned, timing, predicted)."""
+def case_path(name, experiment, case, seed):
+    """A file that belongs to a data set: "data", "truth"."""
+    return CASE.format(experiment=experiment, case=case, seed=seed) + f"/{name}.nc"
+
+
+def run_paths(name, experiment, case, seed, emulator):
+    """The files of a run: its "analysis", or chunks of repeats ("tuned", "predicted", "times")."""
     folder = CASE.format(experiment=experiment, case=case, seed=seed)
     run = RUNS[experiment, case, int(seed), emulator]
-    return [f"{folder}/{emulator}/{name}-{chunk}.nc" for chunk in chunks(run)]
+    return [
+        f"{folder}/{emulator}/{name}{chunk}.nc"
+        for chunk in ([""] if name == "analysis" else [f"-{chunk}" for chunk in chunks(run)])
+    ]
 
 
 def stage_paths(name, experiment):
-    """All files of one stage of an experiment."""
-    return [path for key in RUNS if key[0] == experiment for path in chunk_paths(name, *key)]
+    """The files of all runs of an experiment."""
+    return [path for key in RUNS if key[0] == experiment for path in run_paths(name, *key)]
 
 
-def data_paths(experiment, name="data.nc"):
-    """A file that every case and seed of an experiment has."""
-    return expand(f"{CASE}/{name}", experiment=experiment, case=CASES[experiment], seed=SEEDS)
+def truth_sources(experiment):
+    """Case, seed, no emulator and path of the truth's indices for every data set of an experiment."""
+    keys = [(case, seed) for seed in SEEDS for case in CASES[experiment]]
+    return [[case, seed, "", [case_path("truth", experiment, case, seed)]] for case, seed in keys]
 
 
-def analysis_path(experiment, case, seed, emulator):
-    return f"{CASE}/{{emulator}}/analysis.nc".format(experiment=experiment, case=case, seed=seed, emulator=emulator)
+def run_sources(name, experiment):
+    """Case, seed, emulator and paths of the files of every run of an experiment."""
+    return [[*key[1:], run_paths(name, *key)] for key in RUNS if key[0] == experiment]
 
 
-def analysis_paths(experiment):
-    """Analyses of all emulators of an experiment."""
-    return [analysis_path(*key) for key in RUNS if key[0] == experiment]
-
-
-def data_sources(experiment):
-    """Case, seed, no emulator, and path of the data of every case and seed."""
-    folders = [(case, seed) for seed in SEEDS for case in CASES[experiment]]
-    return [
-        [case, seed, "", [f"{CASE}/data.nc".format(experiment=experiment, case=case, seed=seed)]]
-        for case, seed in folders
-    ]
-
-
-def sources(name, experiment):
-    """Case, seed, emulator and paths of a stage's results ("analysis", "timing") for every run of an experiment."""
-    return [
-        [*key[1:], [analysis_path(*key)] if name == "analysis" else chunk_paths(name, *key)]
-        for key in RUNS
-        if key[0] == experiment
-    ]
-
-
-def paths_of(found):
-    """The paths of `sources`, which are a rule's inputs."""
-    return [path for source in found for path in source[-1]]
+def paths_of(sources):
+    """The paths of sources, which are a rule's inputs."""
+    return [path for source in sources for path in source[-1]]
 
 
 def picture(artifact):

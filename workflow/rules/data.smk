@@ -41,4 +41,4 @@ for experiment in EXPERIMENTS:
         name:
             f"data_{experiment}"
         input:
-            data_paths(experiment, "data.checked"),
+            expand(f"{CASE}/data.checked", experiment=experiment, case=CASES[experiment], seed=SEEDS),

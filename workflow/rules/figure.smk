@@ -1,38 +1,37 @@
 # The figures and rendered tables, as png and pdf, from stored results alone.
 
 
-def root_paths(name, experiment, emulator):
-    """First chunk of a stage's results ("data", "analysis", "predicted") at the root seed, in the order of the cases."""
-    folders = [(experiment, case, ROOT_SEED) for case in CASES[experiment]]
-    if name == "data":
-        return [f"{CASE}/data.nc".format(experiment=e, case=c, seed=s) for e, c, s in folders]
-    if name == "analysis":
-        return [analysis_path(*folder, emulator) for folder in folders]
-    return [chunk_paths(name, *folder, emulator)[0] for folder in folders]
+def root_cases(name, experiment):
+    """A file of every case at the root seed."""
+    return [case_path(name, experiment, case, ROOT_SEED) for case in CASES[experiment]]
+
+
+def root_runs(name, experiment, emulator):
+    """The first file of a stage of an emulator, in every case at the root seed."""
+    return [run_paths(name, experiment, case, ROOT_SEED, emulator)[0] for case in CASES[experiment]]
 
 
 def ishigami_figures():
-    tuned = chunk_paths("tuned", "ishigami", "standard", ROOT_SEED, "lowrank")
     slices = {
-        "data": root_paths("data", "ishigami", None),
-        "untuned": root_paths("predicted", "ishigami", "untuned"),
-        "gp": root_paths("predicted", "ishigami", "gp"),
-        "tuned": root_paths("predicted", "ishigami", "lowrank"),
+        "data": root_cases("data", "ishigami"),
+        "untuned": root_runs("predicted", "ishigami", "untuned"),
+        "gp": root_runs("predicted", "ishigami", "gp"),
+        "tuned": root_runs("predicted", "ishigami", "lowrank"),
     }
-    return {"F1": slices, "F7": {"tuned": tuned}}
+    tuned = run_paths("tuned", "ishigami", "standard", ROOT_SEED, "lowrank")
+    return {"F1": slices, "F7": {"tuned": tuned, "paper": [PAPER_VALUES]}}
 
 
 def sobol_g_figures():
-    data = root_paths("data", "sobol_g", None)
-
     def both(stage):
-        return {name: root_paths(stage, "sobol_g", name) for name in ("lowrank", "sparse")}
+        return {name: root_runs(stage, "sobol_g", name) for name in ("lowrank", "sparse")}
 
-    tuned = {case: chunk_paths("tuned", "sobol_g", case, ROOT_SEED, "sparse") for case in CASES["sobol_g"]}
+    truths = root_cases("truth", "sobol_g")
+    tuned = {case: run_paths("tuned", "sobol_g", case, ROOT_SEED, "sparse") for case in CASES["sobol_g"]}
     return {
-        "F2": {"data": data, **both("analysis")},
-        "F3": {"data": data, **both("predicted")},
-        "sparse_inclusion": {"data": data, **tuned},
+        "F2": {"truths": truths, **both("analysis")},
+        "F3": {"data": root_cases("data", "sobol_g"), **both("predicted")},
+        "sparse_inclusion": {"truths": truths, **tuned},
     }
 
 

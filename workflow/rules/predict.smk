@@ -5,17 +5,20 @@ rule predict:
     input:
         data=f"{CASE}/data.nc",
         tuned=f"{CASE}/{{emulator}}/tuned-{{repeats}}.nc",
+        timing=f"{CASE}/{{emulator}}/timing-{{repeats}}.nc",
     output:
-        f"{CASE}/{{emulator}}/predicted-{{repeats}}.nc",
+        result=f"{CASE}/{{emulator}}/predicted-{{repeats}}.nc",
+        timing=f"{CASE}/{{emulator}}/times-{{repeats}}.nc",
     log:
         f"{LOGS}/{{experiment}}/{{case}}/seed{{seed}}/{{emulator}}/predict-{{repeats}}.log",
     benchmark:
         f"{BENCHMARKS}/{{experiment}}/{{case}}/seed{{seed}}/{{emulator}}/predict-{{repeats}}.tsv"
     conda:
         ENVIRONMENT
+    threads: claimed_threads
     params:
         settings=emulator_settings,
-        code=code_of("predict"),
+        code=emulator_code("predict"),
     script:
         "../scripts/predict.py"
 

@@ -20,7 +20,7 @@ rule tune:
     params:
         settings=tuning_settings,
         repeats=repeat_range,
-        code=code_of("tune"),
+        code=emulator_code("tune"),
     script:
         "../scripts/tune.py"
 

@@ -5,15 +5,15 @@ from importlib import import_module
 import yaml
 
 from rftune import storage
-from rftune.experiments.protocol import Stored
+from rftune.experiments.outcomes import Stored
 from rftune.jobs import job
 
 
-def main(artifact, experiment, data, analyses, timings, paper_path, out_path):
+def main(artifact, experiment, truths, analyses, timings, paper_path, out_path):
     with open(paper_path, encoding="utf-8") as stream:
         paper = yaml.safe_load(stream).get(artifact, {})
     tables = import_module(f"rftune.experiments.{experiment}.tables").TABLES
-    table = tables[artifact](data, analyses, timings, paper)
+    table = tables[artifact](truths, analyses, timings, paper)
     with storage.atomic_path(out_path) as temporary:
         table.to_csv(temporary, index=False, lineterminator="\n", float_format="%.6g")
 
@@ -23,7 +23,7 @@ if "snakemake" in globals():
         main(
             snakemake.params.artifact,
             snakemake.params.experiment,
-            *([Stored(*source) for source in snakemake.params[kind]] for kind in ("data", "analyses", "timings")),
+            *([Stored(*source) for source in snakemake.params[kind]] for kind in ("truths", "analyses", "timings")),
             snakemake.input.paper,
             snakemake.output[0],
         )

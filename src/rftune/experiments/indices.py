@@ -10,6 +10,7 @@ import xarray as xr
 
 from rftune import metrics, sensitivity
 from rftune.data import Array, Dataset
+from rftune.experiments.outcomes import succeeded
 from rftune.experiments.protocol import OUTCOME, pack_data
 
 
@@ -21,10 +22,9 @@ def design_data(
     n_base: int,
     n_train: int,
     noise_variance: float,
-    n_bootstrap: int,
     rng: np.random.Generator,
 ) -> xr.Dataset:
-    """Design, truth with its analytic and empirical indices, and noisy training data drawn from the design's rows.
+    """Design, truth with its analytic indices, and noisy training data drawn from the design's rows.
 
     Parameters
     ----------
@@ -38,7 +38,6 @@ def design_data(
     truth = function(design.points)
     rows = np.sort(rng.choice(design.n_rows, size=n_train, replace=False))
     noise = np.sqrt(noise_variance) * rng.standard_normal(n_train)
-    empirical = sensitivity.indices(design, truth, n_bootstrap, rng)
     return pack_data(
         Dataset(design.points[rows], (truth[rows] + noise)[:, None]),
         np.array([[noise_variance]]),
@@ -48,10 +47,6 @@ def design_data(
         bounds=(("input", "side"), bounds),
         analytic_first=("input", analytic[0]),
         analytic_total=("input", analytic[1]),
-        empirical_first=("input", empirical.first),
-        empirical_total=("input", empirical.total),
-        empirical_first_confidence=("input", empirical.first_confidence),
-        empirical_total_confidence=("input", empirical.total_confidence),
     )
 
 
@@ -75,14 +70,14 @@ def analyse(data: xr.Dataset, predictions: xr.Dataset, n_bootstrap: int, rng: np
         Resamples behind the intervals.
     rng
     """
-    points = data["points"].values
-    design = sensitivity.Design(points, data["bounds"].values, len(points) // (2 * points.shape[1] + 2), True)
-    train = np.zeros(len(points), dtype=bool)
+    design = _design(data)
+    train = np.zeros(design.n_rows, dtype=bool)
     train[data["train_rows"].values] = True
     truth = data["truth"].values[:, 0]
     means = predictions["mean"].values[:, :, 0]
-    streams = rng.spawn(len(means))
-    indices = np.stack([_indices(design, mean, n_bootstrap, rng) for mean, rng in zip(means, streams, strict=True)])
+    good = succeeded(predictions)
+    rows = zip(means, good, rng.spawn(len(means)), strict=True)
+    indices = np.stack([_indices(design, mean, n_bootstrap, stream, known) for mean, known, stream in rows])
     error = metrics.norm_per_point
     variables: dict[str, Any] = {
         "first": (("repeat", "input"), indices[:, 0]),
@@ -97,9 +92,25 @@ def analyse(data: xr.Dataset, predictions: xr.Dataset, n_bootstrap: int, rng: np
     return xr.Dataset(variables, coords={"repeat": predictions["repeat"]})
 
 
-def _indices(design: sensitivity.Design, values: Array, n_bootstrap: int, rng: np.random.Generator) -> Array:
-    """First, total and their confidences, (4, n_inputs); NaN for a constant function, which has no indices."""
-    if np.ptp(values) == 0.0 or not np.isfinite(values).all():
+def analyse_truth(data: xr.Dataset, n_bootstrap: int, rng: np.random.Generator) -> xr.Dataset:
+    """Analytic indices, and the empirical ones of the truth on the design, by the road that emulators go."""
+    empirical = _indices(_design(data), data["truth"].values[:, 0], n_bootstrap, rng, True)
+    names = ("first", "total", "first_confidence", "total_confidence")
+    return data[["analytic_first", "analytic_total"]].assign(
+        {f"empirical_{name}": ("input", row) for name, row in zip(names, empirical, strict=True)}
+    )
+
+
+def _design(data: xr.Dataset) -> sensitivity.Design:
+    points = data["points"].values
+    return sensitivity.Design(points, data["bounds"].values, len(points) // (2 * points.shape[1] + 2), True)
+
+
+def _indices(
+    design: sensitivity.Design, values: Array, n_bootstrap: int, rng: np.random.Generator, known: bool
+) -> Array:
+    """First, total and their confidences, (4, n_inputs); NaN for a failed tuning or a constant function."""
+    if not known or not np.isfinite(values).all() or sensitivity.is_constant(values):
         return np.full((4, design.n_inputs), np.nan)
     result = sensitivity.indices(design, values, n_bootstrap, rng)
     return np.stack([result.first, result.total, result.first_confidence, result.total_confidence])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -13,19 +13,7 @@ from rftune import storage
 from rftune.data import Array, Dataset, as_matrix
 
 # What a tuning says of itself, carried along with its predictions.
-OUTCOME = ("failure", "n_restarts", "objective_ratio")
-
-
-class Stored(NamedTuple):
-    """A stored result, whole or in chunks of repeats, and what it belongs to; data belong to no emulator."""
-
-    case: str
-    seed: int
-    emulator: str
-    paths: Sequence[str]
-
-    def load(self) -> xr.Dataset:
-        return storage.load(self.paths[0]) if len(self.paths) == 1 else load_repeats(self.paths)
+OUTCOME = ("failure", "n_restarts", "n_failed_members", "objective_ratio")
 
 
 def pack_data(training: Dataset, noise_covariance: Array, points: Array, truth: Array, **more: Any) -> xr.Dataset:
@@ -74,11 +62,3 @@ def load_repeats(paths: Sequence[str | Path]) -> xr.Dataset:
 def stack_repeats(results: Sequence[xr.Dataset], repeats: Sequence[int]) -> xr.Dataset:
     """Results of single repeats as one data set with a repeat dimension."""
     return xr.concat(results, dim="repeat", join="exact").assign_coords(repeat=np.asarray(repeats))
-
-
-def mean_and_spread(values: Array) -> dict[str, float]:
-    """Mean, standard deviation and standard error; no spread from a single value, nothing from none."""
-    if len(values) == 0:
-        return {"mean": np.nan, "std": np.nan, "standard_error": np.nan}
-    std = float(values.std(ddof=1)) if len(values) > 1 else np.nan
-    return {"mean": float(values.mean()), "std": std, "standard_error": std / np.sqrt(len(values))}

@@ -13,6 +13,7 @@ import xarray as xr
 from rftune.data import Array
 from rftune.experiments import indices
 
+CASE_PATTERN = "standard"
 N_INPUTS = 3
 BOUNDS = np.array([[-np.pi, np.pi]] * N_INPUTS)
 
@@ -29,8 +30,6 @@ class Settings:
         Number of training points, drawn from the design.
     n_base
         Base samples of the Saltelli design, which has 8·n_base rows.
-    n_bootstrap
-        Resamples behind the intervals of the empirical indices.
     """
 
     a: float
@@ -38,7 +37,6 @@ class Settings:
     noise_variance: float
     n_train: int
     n_base: int
-    n_bootstrap: int
 
     def __post_init__(self) -> None:
         indices.check_training_size(self.n_train, self.n_base, N_INPUTS)
@@ -73,7 +71,7 @@ def cases(block: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
 
 
 def make_data(settings: Settings, rng: np.random.Generator) -> xr.Dataset:
-    """Design, truth with its analytic and empirical indices, and the training data."""
+    """Design, truth with its analytic indices, and the training data."""
     return indices.design_data(
         partial(ishigami, a=settings.a, b=settings.b),
         BOUNDS,
@@ -81,6 +79,5 @@ def make_data(settings: Settings, rng: np.random.Generator) -> xr.Dataset:
         n_base=settings.n_base,
         n_train=settings.n_train,
         noise_variance=settings.noise_variance,
-        n_bootstrap=settings.n_bootstrap,
         rng=rng,
     )

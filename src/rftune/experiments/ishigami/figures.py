@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
+import yaml
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, MultipleLocator
 
 from rftune import storage
-from rftune.experiments.outcomes import succeeded
+from rftune.experiments.outcomes import percentiles, succeeded
 from rftune.experiments.protocol import load_repeats
 from rftune.figures import DATA, EMULATOR, MUTED, TRUTH, Line, cell, style, table_figure
 
@@ -73,9 +75,10 @@ def _mark_pi(axis: Axes) -> None:
     )
 
 
-def draw_convergence(tuned: Paths) -> Figure:
+def draw_convergence(tuned: Paths, paper: Paths) -> Figure:
     """F7: normalised misfit against iteration, one line per re-tuning and their median."""
     results = load_repeats(tuned)
+    stagnation = yaml.safe_load(Path(paper[0]).read_text(encoding="utf-8"))["convergence"]["F7"]
     misfit = results["misfit"].values
     normalised = misfit / misfit[:, :1]
     iterations = np.arange(misfit.shape[1])
@@ -84,9 +87,9 @@ def draw_convergence(tuned: Paths) -> Figure:
         figure, axis = plt.subplots(figsize=(5.2, 3.4))
         for curve, is_failed in zip(normalised, failed, strict=True):
             axis.plot(iterations, curve, color=DATA if is_failed else EMULATOR, lw=0.8, alpha=0.4)
-        axis.plot(iterations, np.nanmedian(normalised[~failed], axis=0), color="black", lw=1.8, label="median")
+        axis.plot(iterations, percentiles(normalised[~failed])[1], color="black", lw=1.8, label="median")
         axis.plot([], [], color=EMULATOR, lw=0.8, alpha=0.6, label=f"{len(failed)} re-tunings, {failed.sum()} failed")
-        axis.axvline(8, color=MUTED, lw=0.8, ls=":", label="the paper's curves stop falling")
+        axis.axvline(stagnation, color=MUTED, lw=0.8, ls=":", label="the paper's curves stop falling")
         axis.set(xlabel="EKI iteration", ylabel="objective, first value = 1", ylim=(0, None), xlim=(0, iterations[-1]))
         axis.xaxis.set_major_locator(MultipleLocator(2))
         axis.legend()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -10,16 +11,16 @@ import pandas as pd
 import xarray as xr
 
 from rftune.data import Array
-from rftune.experiments.outcomes import counts, succeeded
-from rftune.experiments.protocol import Stored, mean_and_spread
+from rftune.experiments.outcomes import Stored, counts, mean_and_spread, succeeded
+from rftune.sensitivity import CONFIDENCE_LEVEL
 
+COUNTS = ("n_retunings", "n_failed", "n_restarts", "n_failed_members")
 # The paper's row that each of ours stands beside.
-COUNTS = ("n_retunings", "n_failed", "n_restarts")
 PAPER_ROWS = {"gp": "gp", "lowrank": "rf", "diagonal": "rf", "perturbation": "rf"}
 
 
 def indices_table(
-    data: Sequence[Stored], analyses: Sequence[Stored], timings: Sequence[Stored], paper: Mapping[str, Any]
+    truths: Sequence[Stored], analyses: Sequence[Stored], timings: Sequence[Stored], paper: Mapping[str, Any]
 ) -> pd.DataFrame:
     """One row per seed, source (analytic, empirical, emulators) and quantity (V1..TV3 and the relative test RMSE).
 
@@ -29,7 +30,7 @@ def indices_table(
 
     Parameters
     ----------
-    data
+    truths
         One per seed.
     analyses
         One per seed and emulator.
@@ -39,8 +40,8 @@ def indices_table(
         The T2 block of config/paper_values.yaml.
     """
     rows: list[dict[str, Any]] = []
-    seeds = [source.seed for source in data]
-    for source in data:
+    seeds = [source.seed for source in truths]
+    for source in truths:
         rows += _truth_rows(source.seed, source.load(), paper)
     for source in analyses:
         rows += _emulator_rows(source.seed, source.emulator, source.load(), paper)
@@ -65,13 +66,13 @@ def _all_seeds(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     ]
 
 
-def _truth_rows(seed: int, data: xr.Dataset, paper: Mapping[str, Any]) -> list[dict[str, Any]]:
+def _truth_rows(seed: int, truth: xr.Dataset, paper: Mapping[str, Any]) -> list[dict[str, Any]]:
     rows = []
     for source in ("analytic", "empirical"):
-        values = np.concatenate([data[f"{source}_first"], data[f"{source}_total"]])
+        values = np.concatenate([truth[f"{source}_first"], truth[f"{source}_total"]])
         errors = np.full(len(values), np.nan)
         if source == "empirical":
-            errors = _bootstrap_errors(data["empirical_first_confidence"], data["empirical_total_confidence"])
+            errors = _bootstrap_errors(truth["empirical_first_confidence"], truth["empirical_total_confidence"])
         for index, quantity in enumerate(paper["quantities"]):
             rows.append(
                 {
@@ -112,8 +113,8 @@ def _emulator_rows(seed: int, emulator: str, analysis: xr.Dataset, paper: Mappin
 
 
 def _bootstrap_errors(first: Any, total: Any) -> Array:
-    """Standard errors from the half-widths of 95 % intervals."""
-    return np.concatenate([first, total]) / 1.959964
+    """Standard errors from the half-widths of the intervals."""
+    return np.concatenate([first, total]) / NormalDist().inv_cdf(0.5 + CONFIDENCE_LEVEL / 2.0)
 
 
 TABLES: dict[str, Callable[..., pd.DataFrame]] = {"T2": indices_table}

@@ -12,6 +12,8 @@ import xarray as xr
 from rftune.data import Array
 from rftune.experiments import indices
 
+CASE_PATTERN = r"d[0-9]+"
+
 
 @dataclass(frozen=True)
 class Settings:
@@ -25,15 +27,12 @@ class Settings:
         Training points per dimension, drawn from the design.
     n_base
         Base samples of the Saltelli design, which has n_base·(2d + 2) rows.
-    n_bootstrap
-        Resamples behind the intervals of the empirical indices.
     """
 
     n_inputs: int
     noise_variance: float
     n_train_per_input: int
     n_base: int
-    n_bootstrap: int
 
     def __post_init__(self) -> None:
         indices.check_training_size(self.n_train, self.n_base, self.n_inputs)
@@ -78,7 +77,7 @@ def shape(settings: Settings) -> tuple[int, int, int]:
 
 
 def make_data(settings: Settings, rng: np.random.Generator) -> xr.Dataset:
-    """Design, truth with its analytic and empirical indices, and the training data."""
+    """Design, truth with its analytic indices, and the training data."""
     return indices.design_data(
         sobol_g,
         np.tile([0.0, 1.0], (settings.n_inputs, 1)),
@@ -86,6 +85,5 @@ def make_data(settings: Settings, rng: np.random.Generator) -> xr.Dataset:
         n_base=settings.n_base,
         n_train=settings.n_train,
         noise_variance=settings.noise_variance,
-        n_bootstrap=settings.n_bootstrap,
         rng=rng,
     )

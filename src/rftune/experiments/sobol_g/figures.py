@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from rftune import storage
-from rftune.experiments.outcomes import succeeded
+from rftune.experiments.outcomes import percentiles, succeeded
 from rftune.experiments.protocol import load_repeats
 from rftune.figures import DATA, EMULATOR, TRUTH, Line, cell, style, table_figure
 
@@ -41,16 +41,16 @@ COMPARED = ["truth", "constant", "boosted_trees", "rbf_ridge", "gp", "gp_sklearn
 TIMED = ["gp", "gp_sklearn", "rf_serial", "rf_parallel"]
 
 
-def draw_indices(data: Paths, lowrank: Paths, sparse: Paths) -> Figure:
+def draw_indices(truths: Paths, lowrank: Paths, sparse: Paths) -> Figure:
     """F2: a row per dimension, `lowrank` left as in the paper, `sparse` right; bars are 5-95 % of the re-tunings."""
-    truths = [storage.load(path) for path in data]
+    loaded = [storage.load(path) for path in truths]
     columns = {
         name: [storage.load(path) for path in paths] for name, paths in (("lowrank", lowrank), ("sparse", sparse))
     }
     with style():
-        figure, axes = plt.subplots(len(truths), 2, figsize=(9.0, 2.1 * len(truths)), sharey=True, squeeze=False)
+        figure, axes = plt.subplots(len(loaded), 2, figsize=(9.0, 2.1 * len(loaded)), sharey=True, squeeze=False)
         for column, (name, analyses) in enumerate(columns.items()):
-            for row, (truth, analysis) in enumerate(zip(truths, analyses, strict=True)):
+            for row, (truth, analysis) in enumerate(zip(loaded, analyses, strict=True)):
                 _draw_bars(axes[row, column], truth, analysis)
                 axes[row, 0].set_ylabel(f"$d={truth.sizes['input']}$\nSobol index")
             good = int(np.count_nonzero(succeeded(analyses[0])))
@@ -71,7 +71,7 @@ def _draw_bars(axis: Axes, truth: xr.Dataset, analysis: xr.Dataset) -> None:
     good = succeeded(analysis)
     inputs = np.arange(1, truth.sizes["input"] + 1)
     for name, colour, shift in (("first", FIRST, -0.18), ("total", TOTAL, 0.18)):
-        low, middle, high = np.percentile(analysis[name].values[good], [5, 50, 95], axis=0)
+        low, middle, high = percentiles(analysis[name].values[good])
         axis.vlines(inputs + shift, low, high, color=colour, lw=5, alpha=0.5)
         axis.plot(inputs + shift, middle, ls="", marker="_", ms=6, color=colour)
         axis.plot(inputs + shift, truth[f"analytic_{name}"], ls="", marker="x", ms=4.5, mew=1, color="black")
@@ -123,23 +123,20 @@ def _draw_slice(axis: Axes, truth: xr.Dataset, mean: np.ndarray, column: int, mo
     axis.set_xlim(0, 1)
 
 
-def draw_inclusion(data: Paths, **tuned: Paths) -> Figure:
+def draw_inclusion(truths: Paths, **tuned: Paths) -> Figure:
     """Learned inclusion probabilities π_i beside the analytic total indices; one panel per dimension."""
-    truths = [storage.load(path) for path in data]
+    loaded = [storage.load(path) for path in truths]
     with style():
-        figure, axes = plt.subplots(1, len(truths), figsize=(3.0 * len(truths), 2.7), squeeze=False)
-        for axis, truth, paths in zip(axes[0], truths, tuned.values(), strict=True):
+        figure, axes = plt.subplots(1, len(loaded), figsize=(3.0 * len(loaded), 2.7), squeeze=False)
+        for axis, truth, paths in zip(axes[0], loaded, tuned.values(), strict=True):
             results = load_repeats(paths)
-            n_inputs = truth.sizes["input"]
-            good = succeeded(results)
-            probabilities = 1.0 / (1.0 + np.exp(-results["parameters"].values[good][:, -n_inputs:]))
-            inputs = np.arange(1, n_inputs + 1)
-            low, middle, high = np.percentile(probabilities, [5, 50, 95], axis=0)
+            inputs = np.arange(1, truth.sizes["input"] + 1)
+            low, middle, high = percentiles(results["tuned_inclusion"].values[succeeded(results)])
             axis.vlines(inputs, low, high, color=EMULATOR, lw=4, alpha=0.5)
             axis.plot(inputs, middle, ls="", marker="_", color=EMULATOR, label="learned $\\pi_i$: median, 5-95 %")
             axis.plot(inputs, truth["analytic_total"], ls="", marker="x", color="black", label="analytic $TV_i$")
-            axis.set(title=f"$d={n_inputs}$", xlabel="input", ylim=(0, 1), xlim=(0.4, n_inputs + 0.6))
-            axis.set_xticks(inputs if n_inputs <= 10 else inputs[::2])
+            axis.set(title=f"$d={len(inputs)}$", xlabel="input", ylim=(0, 1), xlim=(0.4, len(inputs) + 0.6))
+            axis.set_xticks(inputs if len(inputs) <= 10 else inputs[::2])
         handles, labels = axes[0, 0].get_legend_handles_labels()
         figure.legend(handles, labels, loc="outside upper center", ncols=2)
     return figure

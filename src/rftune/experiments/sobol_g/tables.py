@@ -10,10 +10,9 @@ import pandas as pd
 import xarray as xr
 
 from rftune.data import Array
-from rftune.experiments.outcomes import counts, succeeded
-from rftune.experiments.protocol import Stored, mean_and_spread
+from rftune.experiments.outcomes import Stored, counts, mean_and_spread, mean_or_nan, succeeded
 
-# Emulators of T3 by the paper's column that they stand beside; the paper's RF ran 8 threads in parallel.
+# The emulators of T3 by the paper's column that they stand beside; the paper's RF ran 8 threads in parallel.
 TIMED = {"gp": "gp", "gp_sklearn": "gp", "rf_serial": "rf_serial", "rf_parallel": "rf_8_threads"}
 
 
@@ -22,13 +21,13 @@ def dimension(case: str) -> int:
 
 
 def timing_table(
-    data: Sequence[Stored], analyses: Sequence[Stored], timings: Sequence[Stored], paper: Mapping[str, Any]
+    truths: Sequence[Stored], analyses: Sequence[Stored], timings: Sequence[Stored], paper: Mapping[str, Any]
 ) -> pd.DataFrame:
     """T3: seconds to tune and fit, with the ratio of each GP's time to each RF's in the same dimension."""
     finished = {(s.case, s.seed, s.emulator): not s.load()["failure"].values.any() for s in analyses}
     rows = []
     for source in timings:
-        if source.emulator not in TIMED or source.seed != data[0].seed:
+        if source.emulator not in TIMED or source.seed != truths[0].seed:
             continue
         timing = source.load()
         seconds = timing["seconds"].values + timing["fit_seconds"].values
@@ -52,12 +51,12 @@ def timing_table(
 
 
 def features_table(
-    data: Sequence[Stored], analyses: Sequence[Stored], timings: Sequence[Stored], paper: Mapping[str, Any]
+    truths: Sequence[Stored], analyses: Sequence[Stored], timings: Sequence[Stored], paper: Mapping[str, Any]
 ) -> pd.DataFrame:
     """T4: tuning time and errors in six dimensions against the number of features while tuning, and the GP's."""
     seconds = {(s.case, s.seed, s.emulator): s.load()["seconds"].values for s in timings}
     names = {f"m{m}": i for i, m in enumerate(paper["n_features"])}
-    root = data[0].seed
+    root = truths[0].seed
     rows = []
     for source in analyses:
         if source.case != "d6" or source.seed != root or source.emulator not in (*names, "gp"):
@@ -80,16 +79,16 @@ def features_table(
 
 
 def accuracy_table(
-    data: Sequence[Stored], analyses: Sequence[Stored], timings: Sequence[Stored], paper: Mapping[str, Any]
+    truths: Sequence[Stored], analyses: Sequence[Stored], timings: Sequence[Stored], paper: Mapping[str, Any]
 ) -> pd.DataFrame:
     """Errors, time and memory of every emulator in every dimension, and the truth's own index errors on the design."""
-    truths = {(source.case, source.seed): source.load() for source in data}
+    known = {(source.case, source.seed): source.load() for source in truths}
     timed = {(s.case, s.seed, s.emulator): s.load() for s in timings}
-    rows = [_truth_row(source, truths[source.case, source.seed]) for source in data]
+    rows = [_truth_row(source, known[source.case, source.seed]) for source in truths]
     for source in analyses:
-        truth, timing = truths[source.case, source.seed], timed[source.case, source.seed, source.emulator]
+        truth, timing = known[source.case, source.seed], timed[source.case, source.seed, source.emulator]
         rows.append(_accuracy_row(source, source.load(), truth, timing))
-    order = {source.seed: index for index, source in enumerate(data)}
+    order = {source.seed: index for index, source in enumerate(truths)}
     frame = pd.DataFrame(rows)
     return frame.sort_values(
         ["seed", "dimension"], key=lambda c: c.map(order) if c.name == "seed" else c, kind="stable"
@@ -109,7 +108,7 @@ def _truth_row(source: Stored, truth: xr.Dataset) -> dict[str, Any]:
 
 def _accuracy_row(source: Stored, analysis: xr.Dataset, truth: xr.Dataset, timing: xr.Dataset) -> dict[str, Any]:
     good = succeeded(analysis)
-    first, total = (analysis[name].values[good].mean(axis=0) for name in ("first", "total"))
+    first, total = (mean_or_nan(analysis[name].values[good]) for name in ("first", "total"))
     return {
         "seed": source.seed,
         "dimension": dimension(source.case),
@@ -117,7 +116,7 @@ def _accuracy_row(source: Stored, analysis: xr.Dataset, truth: xr.Dataset, timin
         **{f"relative_rmse_{k}": v for k, v in mean_and_spread(analysis["relative_rmse"].values[good]).items()},
         "first_error": _largest(first, truth["analytic_first"].values),
         "total_error": _largest(total, truth["analytic_total"].values),
-        "objective_ratio": float(analysis["objective_ratio"].values[good].mean()),
+        "objective_ratio": float(mean_or_nan(analysis["objective_ratio"].values[good])),
         "seconds": float((timing["seconds"] + timing["fit_seconds"]).mean()),
         "peak_memory_mb": float(timing["peak_memory_mb"].max()),
         **counts(analysis),
