@@ -78,9 +78,10 @@ def killed(make_project: Callable[..., Project], tmp_path_factory: pytest.TempPa
 
 def test_that_chunks_folder_and_cores_change_no_byte(one_by_one: Project, all_at_once: Project) -> None:
     first, second = one_by_one.hashes(), all_at_once.hashes()
-    shared = {name for name in first.keys() & second.keys() if "timing" not in name}
+    shared = {name for name in first.keys() & second.keys() if "tim" not in Path(name).name}
     assert {Path(name).name for name in shared} == {
         "data.nc",
+        "truth.nc",
         "tuned-0000-0000.nc",  # of gp and untuned, which have one repeat
         "predicted-0000-0000.nc",
         "analysis.nc",
@@ -124,6 +125,7 @@ def test_that_the_presets_plan_the_whole_chain_and_write_nothing(
     assert counts == {
         "data": n_data,
         "check_data": n_data,
+        "analyse_truth": n_data,
         "tune": n_jobs,
         "predict": n_jobs,
         "analyse": len(runs),

@@ -26,7 +26,7 @@ def drawn(*names: str) -> set[Job]:
 
 
 def data(seed: str = SEED) -> set[Job]:
-    return {("data", seed), ("check_data", seed)}
+    return {("data", seed), ("check_data", seed), ("analyse_truth", seed)}
 
 
 def stages(*rules: str, emulators: tuple[str, ...] = tuple(CHUNKS), seed: str = SEED) -> set[Job]:
@@ -101,12 +101,12 @@ def test_that_no_progress_bar_is_drawn_where_nobody_watches(project: Project, pr
         assert "\r" not in text
         assert "it/s" not in text
     log = project.results / f"logs/ishigami/standard/seed{SEED}/lowrank/tune-0000-0001.log"
-    assert "repeat 1 iteration 2 misfit" in log.read_text(encoding="utf-8")
+    assert "repeat 1 iteration 2: objective" in log.read_text(encoding="utf-8")
 
 
 def test_that_every_result_says_where_it_comes_from(project: Project) -> None:
     paths = list(project.results.rglob("*.nc"))
-    assert len(paths) == 1 + 4 + 4 + 4 + 3  # data, tuned, timing, predicted, analysis
+    assert len(paths) == 2 + 4 * 4 + 3  # data and truth; tuned, timing, predicted and times in chunks; analysis
     for path in paths:
         result = storage.load(path)
         assert result.attrs["seed"] == int(SEED)
@@ -150,6 +150,11 @@ def test_that_modification_times_of_code_do_not_matter(project: Project) -> None
             | drawn("F7", "T2_csv", "T2"),
             id="more repeats run the chunks that are new",
         ),
+        pytest.param(
+            {"ishigami": {"n_bootstrap": 11}},
+            {("analyse_truth", SEED)} | stages("analyse") | drawn("T2_csv", "T2"),
+            id="resamples of the intervals rerun the analyses alone",
+        ),
         pytest.param({"n_workers": 2}, set(), id="workers change no result"),
     ],
 )
@@ -166,8 +171,17 @@ def test_that_a_changed_setting_reruns_what_depends_on_it(
         pytest.param(
             "src/rftune/tuning.py",
             replaced("share < settings.trap_threshold", "2 * share < settings.trap_threshold"),
-            stages("tune", "predict", "analyse") | drawn(*ARTIFACTS),
-            id="tuning code reruns the tuning and not the data",
+            stages("tune", "predict", "analyse", emulators=("untuned", "lowrank")) | drawn(*ARTIFACTS),
+            id="tuning code reruns the random features, not the data and not the Gaussian process",
+        ),
+        pytest.param(
+            "src/rftune/gp.py",
+            replaced("_PANEL = 64", "_PANEL = 65"),
+            stages("tune", "predict", "analyse", emulators=("gp",)) | drawn("F1", "T2_csv", "T2"),
+            id="code of the Gaussian process reruns it alone",
+        ),
+        pytest.param(
+            "src/rftune/__init__.py", replaced('"0.1.0"', '"0.1.1"'), set(), id="a new version reruns nothing"
         ),
         pytest.param(
             "src/rftune/experiments/ishigami/figures.py",
@@ -208,7 +222,7 @@ def test_that_changed_code_reruns_what_depends_on_it(
 def test_that_a_stage_or_a_file_can_be_asked_for_by_name(project: Project) -> None:
     tuned = f"{tiny_config()['results']}/ishigami/standard/seed{SEED}/gp/tuned-0000-0000.nc"
     with project.changed_config(random_features(n_features_predict=21, n_iterations=3)):
-        assert project.planned("tune_ishigami") == stages("tune", emulators=("untuned", "lowrank"))
+        assert project.planned("tune_ishigami") == stages("tune", emulators=("lowrank",))
         assert project.planned("F7") == stages("tune", emulators=("lowrank",)) | drawn("F7")
         assert project.planned("--forcerun", tuned, "--", tuned) == stages("tune", emulators=("gp",))
 

@@ -127,7 +127,8 @@ def repeat_range(wildcards):
 
 def case_path(name, experiment, case, seed):
     """A file that belongs to a data set: "data", "truth"."""
-    return CASE.format(experiment=experiment, case=case, seed=seed) + f"/{name}.nc"
+    folder = CASE.format(experiment=experiment, case=case, seed=seed)
+    return f"{folder}/{name}.nc"
 
 
 def run_paths(name, experiment, case, seed, emulator):
