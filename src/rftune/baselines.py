@@ -1,4 +1,4 @@
-"""Point predictors that a user would try instead: the constant, boosted trees, random features with ridge regression.
+"""Point predictors that a user would try instead, from the constant to boosted trees.
 
 They have no posterior. Their covariance is that of their residuals on the training data, the same at every point.
 """
@@ -85,8 +85,37 @@ def rbf_ridge(data: Dataset, rng: np.random.Generator) -> PointModel:
     return PointModel.of(function, data)
 
 
+def persistence(data: Dataset, rng: np.random.Generator) -> PointModel:
+    """The input itself: of a next-step map, no change."""
+    if data.n_inputs != data.n_outputs:
+        raise ValueError(f"persistence needs as many outputs as inputs; got {data.n_outputs} and {data.n_inputs}")
+    return PointModel.of(lambda inputs: np.array(inputs), data)
+
+
+def quadratic(data: Dataset, rng: np.random.Generator) -> PointModel:
+    """Least squares on all monomials of degree two or less in standardised inputs."""
+    scaling = Scaling.of(data, 1.0)
+    left, right = np.triu_indices(data.n_inputs)
+
+    def monomials(inputs: Array) -> Array:
+        x = scaling.scale_inputs(inputs)
+        return np.column_stack([np.ones(len(x)), x, x[:, left] * x[:, right]])
+
+    coefficients = np.linalg.lstsq(monomials(data.inputs), data.outputs, rcond=None)[0]
+    return PointModel.of(lambda inputs: np.asarray(monomials(inputs) @ coefficients), data)
+
+
+def unknown(n_inputs: int, n_outputs: int) -> PointModel:
+    """What stands for an emulator whose tuning failed: NaN everywhere."""
+    return PointModel(
+        lambda inputs: np.full((len(inputs), n_outputs), np.nan), np.full((n_outputs, n_outputs), np.nan), n_inputs
+    )
+
+
 BASELINES: dict[str, Callable[[Dataset, np.random.Generator], PointModel]] = {
     "constant": constant,
     "boosted_trees": boosted_trees,
     "rbf_ridge": rbf_ridge,
+    "persistence": persistence,
+    "quadratic": quadratic,
 }

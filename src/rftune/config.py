@@ -98,7 +98,7 @@ def runs(config: Config, experiment: str) -> list[Run]:
         is_root = seed == config["seed"]
         if case not in plan.get("cases", [case]) or (plan.get("root_seed_only", False) and not is_root):
             continue
-        repeats = plan.get("repeats", block["repeats"])
+        repeats = min(plan.get("repeats", block["repeats"]), block["repeats"])
         found.append(
             Run(
                 experiment,

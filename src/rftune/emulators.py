@@ -60,7 +60,8 @@ class Baseline:
     name: str
 
     def check(self, n_samples: int, n_inputs: int, n_outputs: int) -> None:
-        return None
+        if self.name == "persistence" and n_inputs != n_outputs:
+            raise ValueError(f"persistence needs as many outputs as inputs; got {n_outputs} and {n_inputs}")
 
     def tune(
         self,
@@ -124,7 +125,9 @@ class RandomFeatures:
     tuning
         See `tuning.Settings`.
     n_features_predict
-        M', the number of features drawn for prediction; None for as many as in tuning.
+        M', the number of features for prediction; None for as many as in tuning.
+    n_features_pool
+        Number of features drawn, of which the M' with the largest coefficients are kept; None draws M'.
     tuned
         False for the untuned emulator.
     """
@@ -134,6 +137,7 @@ class RandomFeatures:
     priors: Priors
     tuning: tuning.Settings
     n_features_predict: int | None = None
+    n_features_pool: int | None = None
     tuned: bool = True
     draw: Draw = field(default_factory=Draw)
     separable: bool = False
@@ -142,6 +146,15 @@ class RandomFeatures:
     def __post_init__(self) -> None:
         if self.n_features_predict is not None and self.n_features_predict < 1:
             raise ValueError(f"n_features_predict must be at least 1; got {self.n_features_predict}")
+        if self.n_features_pool is not None and self.n_features_pool < self._n_predict:
+            raise ValueError(
+                f"n_features_pool must be at least n_features_predict, {self._n_predict}, or null; "
+                f"got {self.n_features_pool}"
+            )
+
+    @property
+    def _n_predict(self) -> int:
+        return self.n_features_predict or self.tuning.objective.n_features
 
     def check(self, n_samples: int, n_inputs: int, n_outputs: int) -> None:
         self._structure(n_inputs, n_outputs)
@@ -169,12 +182,14 @@ class RandomFeatures:
         drawn = features.draw(
             self._structure(data.n_inputs, data.n_outputs),
             tuned["parameters"].values,
-            self.n_features_predict or self.tuning.objective.n_features,
+            self.n_features_pool or self._n_predict,
             scaled.outputs.var(axis=0),
             rng,
             self.tuning.objective.outputs,
             self.tuning.objective.feature_map,
         )
+        if self.n_features_pool is not None:
+            drawn = regression.strongest(drawn, scaled, 1.0, self._n_predict)
         return Emulator(scaling, regression.fit(drawn, scaled, noise=1.0))
 
     def _structure(self, n_inputs: int, n_outputs: int) -> Structure:
@@ -242,6 +257,7 @@ def _random_features(options: Mapping[str, Any]) -> RandomFeatures:
             **{name: options[name] for name in own if name in options},
         ),
         n_features_predict=options.get("n_features_predict"),
+        n_features_pool=options.get("n_features_pool"),
         tuned=options["tuned"],
         draw=Draw(**options["draw"]),
         separable=options["separable"],

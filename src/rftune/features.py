@@ -5,7 +5,7 @@ To add a map: one class with the methods of `FeatureMap`, one entry in `FEATURE_
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal, Protocol
 
@@ -98,6 +98,16 @@ class Features:
         """√ς of each column of the weights; shared features are of unit amplitude."""
         unit = np.sqrt(self.amplitude) if self.outputs == "native" else np.ones(1)
         return np.repeat(unit, self.n_features)
+
+    def subset(self, kept: NDArray[np.intp]) -> Features:
+        """Some of the features, ``kept`` (n_kept,), as a draw of their own with the same amplitude."""
+        columns = (kept + self.n_features * np.arange(self.n_blocks)[:, None]).ravel()
+        return replace(
+            self,
+            weights=np.ascontiguousarray(self.weights[:, columns]),
+            biases=self.biases[columns],
+            n_features=len(kept),
+        )
 
     def evaluate(self, inputs: NDArray[Any], out: NDArray[Any] | None = None) -> NDArray[Any]:
         """Φ(x): native (n_samples·n_outputs, n_features), rows grouped by sample; shared (n_samples, n_features).

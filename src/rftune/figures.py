@@ -13,7 +13,9 @@ import matplotlib as mpl
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.figure import Figure
+from matplotlib.ticker import MultipleLocator
 from matplotlib.transforms import Bbox
+from numpy.typing import NDArray
 
 from rftune import storage
 
@@ -99,6 +101,38 @@ def table_figure(header: Sequence[str], lines: Sequence[Line], widths: Sequence[
             if line is not None and line.quoted:
                 box.get_text().set_color(MUTED)
         figure.text(frame[0], 0.1 / whole, "\n".join(wrapped), fontsize=7.5, color=MUTED, va="bottom")
+    return figure
+
+
+def convergence_figure(
+    misfit: NDArray[np.float64], failed: NDArray[np.bool_], stagnation: float, logarithmic: bool = False
+) -> Figure:
+    """Misfit against iteration, the first value normalised to one: a line per re-tuning and their median.
+
+    Parameters
+    ----------
+    misfit : (n_retunings, n_iterations + 1)
+    failed : (n_retunings,)
+        Drawn in red and left out of the median.
+    stagnation
+        Iteration at which the paper's curves stop falling.
+    logarithmic
+        Scale of the ordinate.
+    """
+    normalised = misfit / misfit[:, :1]
+    iterations = np.arange(misfit.shape[1])
+    with style():
+        figure, axis = plt.subplots(figsize=(5.2, 3.4))
+        for curve, is_failed in zip(normalised, failed, strict=True):
+            axis.plot(iterations, curve, color=DATA if is_failed else EMULATOR, lw=0.8, alpha=0.4)
+        if not failed.all():
+            axis.plot(iterations, np.median(normalised[~failed], axis=0), color="black", lw=1.8, label="median")
+        axis.plot([], [], color=EMULATOR, lw=0.8, alpha=0.6, label=f"{len(failed)} re-tunings, {failed.sum()} failed")
+        axis.axvline(stagnation, color=MUTED, lw=0.8, ls=":", label="the paper's curves stop falling")
+        axis.set(xlabel="EKI iteration", ylabel="objective, first value = 1", xlim=(0, iterations[-1]))
+        axis.set_yscale("log") if logarithmic else axis.set_ylim(0, None)
+        axis.xaxis.set_major_locator(MultipleLocator(2))
+        axis.legend()
     return figure
 
 

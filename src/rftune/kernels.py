@@ -10,7 +10,7 @@ from __future__ import annotations
 import importlib
 import math
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -90,32 +90,36 @@ def _cosine_rows(values: Any, phases: Any, amplitude: Any, sine: Any) -> None:
                     row[j] = amplitude[j] * values.dtype.type(math.cos(np.float64(arguments[j])))
 
 
-def _compile() -> CosinePass | None:
-    """Compile `_cosine_rows` for both precisions, or None where Numba is missing or RFTUNE_NUMBA is 0."""
+def compiled(function: Callable[..., Any], signatures: Sequence[str], fastmath: set[str]) -> Any:
+    """A function compiled by Numba, without the GIL; None where Numba is missing or RFTUNE_NUMBA is 0."""
     if os.environ.get("RFTUNE_NUMBA", "1") == "0":
         return None
     try:
         numba: Any = importlib.import_module("numba")
     except ImportError:
         return None
-    signatures = [
-        f"void({kind}[:,::1], {kind}[::1], {kind}[::1], UniTuple({kind}, {len(sine)}))" for kind, sine in _SINE.items()
-    ]
-    # Contraction to fused multiply-adds is all that the reduction bears: reassociation would cancel the rounding.
-    options = {"nogil": True, "fastmath": {"contract"}}
+    options = {"nogil": True, "fastmath": fastmath}
     try:
-        rows = numba.njit(signatures, cache=True, **options)(_cosine_rows)
+        return numba.njit(list(signatures), cache=True, **options)(function)
     except (RuntimeError, OSError):  # no directory for the cache can be written
-        rows = numba.njit(signatures, **options)(_cosine_rows)
-
-    def cosine(values: Floats, phases: Floats, amplitude: Floats) -> None:
-        rows(values, phases, amplitude, _SINE[values.dtype])
-
-    return cosine
+        return numba.njit(list(signatures), **options)(function)
 
 
-cosine_numba = _compile()
+# Contraction to fused multiply-adds is all that the reduction bears: reassociation would cancel the rounding.
+cosine_rows_numba = compiled(
+    _cosine_rows,
+    [f"void({kind}[:,::1], {kind}[::1], {kind}[::1], UniTuple({kind}, {len(sine)}))" for kind, sine in _SINE.items()],
+    {"contract"},
+)
+
+
+def _cosine_numba(values: Floats, phases: Floats, amplitude: Floats) -> None:
+    cosine_rows_numba(values, phases, amplitude, _SINE[values.dtype])
+
+
+cosine_numba: CosinePass | None = None if cosine_rows_numba is None else _cosine_numba
 cosine_pass: CosinePass = cosine_numba or cosine_numpy
+SINE_FLOAT64 = _SINE[np.dtype(np.float64)]
 
 
 def fourier_features(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from scipy import stats
 
 from rftune.data import Array
 
@@ -27,3 +28,23 @@ def norm_per_point(prediction: Array, truth: Array) -> float:
     prediction, truth : (n_points,)
     """
     return float(np.linalg.norm(prediction - truth) / len(truth))
+
+
+def mean_error_norm(prediction: Array, truth: Array) -> float:
+    """Mean over points of the Euclidean norm of the error vector.
+
+    Parameters
+    ----------
+    prediction, truth : (n_points, n_outputs)
+    """
+    return float(np.linalg.norm(prediction - truth, axis=1).mean())
+
+
+def ks_distance(one: Array, other: Array) -> float:
+    """Kolmogorov-Smirnov distance of two samples: the largest distance of their empirical distribution functions."""
+    return float(stats.ks_2samp(one, other, method="asymp").statistic)
+
+
+def wasserstein_distance(one: Array, other: Array) -> float:
+    """Wasserstein-1 distance of two samples, in their unit."""
+    return float(stats.wasserstein_distance(one, other))

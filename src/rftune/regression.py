@@ -16,14 +16,15 @@ from scipy import linalg
 from scipy.linalg import lapack
 
 from rftune.data import Array, Dataset, Prediction, as_matrix
-from rftune.features import Features
-from rftune.scaling import Model, noise_covariance, noise_factor
+from rftune.features import Features, Fourier
+from rftune.scaling import noise_covariance, noise_factor
+from rftune.waves import Waves
 
 # Rows per block in prediction: keeps the feature block of a few thousand features in memory caches.
 BLOCK_ROWS = 2048
 
 
-def fit(features: Features, data: Dataset, noise: Any) -> Model:
+def fit(features: Features, data: Dataset, noise: Any) -> NativeRegression | SharedRegression:
     """Condition the random feature prior on data.
 
     Parameters
@@ -41,6 +42,17 @@ def fit(features: Features, data: Dataset, noise: Any) -> Model:
     if features.outputs == "native":
         return _fit_native(features, data, inverse)
     return _fit_shared(features, data, factor, inverse)
+
+
+def strongest(features: Features, data: Dataset, noise: Any, n_kept: int) -> Features:
+    """Of a large draw, the features with the largest coefficients (their norm over outputs) in a fit to the data.
+
+    What the data do not need is dropped, so the kept ones say more than as many drawn at once. They are no longer a
+    draw from the tuned distribution: a posterior covariance made with them is that of the kept features alone.
+    """
+    coefficients = fit(features, data, noise).coefficients.reshape(features.n_features, -1)
+    order = np.argsort(-np.linalg.norm(coefficients, axis=1), kind="stable")
+    return features.subset(np.sort(order[:n_kept]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,6 +90,10 @@ class NativeRegression:
         weights = self.coefficients[:, None] / np.sqrt(self.features.n_features) + deviations
         draws = [phi @ weights / np.sqrt(self.features.n_features) for phi in _blocks(self.features, inputs)]
         return np.concatenate(draws).T.reshape(n_draws, -1, self.features.n_outputs)
+
+    def waves(self) -> Waves | None:
+        readout = np.kron(np.diag(np.sqrt(self.features.amplitude)), self.coefficients / self.features.n_features)
+        return _as_waves(self.features, readout)
 
     def _mean_of(self, phi: Array) -> Array:
         return (phi @ self.coefficients / self.features.n_features).reshape(-1, self.features.n_outputs)
@@ -159,6 +175,10 @@ class SharedRegression:
         draws = [phi @ weights @ self.factor.T for phi in _blocks(self.features, inputs)]
         return np.concatenate(draws, axis=1)
 
+    def waves(self) -> Waves | None:
+        whitened = self.coefficients * np.sqrt(self.features.amplitude) / self.features.n_features
+        return _as_waves(self.features, self.factor @ whitened.T)
+
     def _mean_of(self, phi: Array) -> Array:
         whitened: Array = phi @ self.coefficients * np.sqrt(self.features.amplitude) / self.features.n_features
         return whitened @ self.factor.T
@@ -195,6 +215,13 @@ def solve_shared(gram: Array, projected: Array, amplitude: Array) -> tuple[Array
     if not np.isfinite(coefficients).all():
         raise np.linalg.LinAlgError("the Gram matrix and the amplitudes must be finite; they are not")
     return coefficients, vectors, shrinkage
+
+
+def _as_waves(features: Features, readout: Array) -> Waves | None:
+    """The mean with a readout (n_outputs, n_blocks·n_features) of cosines; None for other feature maps."""
+    if not isinstance(features.feature_map, Fourier):
+        return None
+    return Waves(features.weights, features.biases, readout, np.zeros(features.n_outputs))
 
 
 def _blocks(features: Features, inputs: Any) -> Iterator[Array]:

@@ -8,6 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from rftune.data import Array, Dataset, Prediction, as_matrix
+from rftune.waves import Waves, waves_of
 
 
 class Model(Protocol):
@@ -142,3 +143,16 @@ class Emulator:
 
     def sample(self, inputs: Any, n_draws: int, rng: np.random.Generator) -> Array:
         return self.scaling.unscale_outputs(self.model.sample(self.scaling.scale_inputs(inputs), n_draws, rng))
+
+    def waves(self) -> Waves | None:
+        inner = waves_of(self.model)
+        if inner is None:
+            return None
+        scaling = self.scaling
+        weights = inner.weights / scaling.input_std[:, None]
+        return Waves(
+            weights=weights,
+            phases=inner.phases - scaling.input_mean @ weights,
+            readout=scaling.factor @ inner.readout,
+            offset=scaling.unscale_outputs(inner.offset),
+        )

@@ -15,7 +15,7 @@ SMALL = {"n_features": 40, "n_features_predict": 60, "n_members": 10, "n_iterati
 SHARED = {**DEFAULTS["random_features"]["objective"], "outputs": "shared"}
 
 BLOCKS = {
-    **{name: {"kind": name} for name in ("constant", "boosted_trees", "rbf_ridge")},
+    **{name: {"kind": name} for name in ("constant", "boosted_trees", "rbf_ridge", "quadratic")},
     "gp": {"kind": "gp", **DEFAULTS["gp"]},
     "gp_sklearn": {"kind": "gp", **DEFAULTS["gp"], "implementation": "sklearn"},
     "untuned": {"kind": "random_features", **DEFAULTS["random_features"], **SMALL, "tuned": False},
@@ -38,6 +38,7 @@ BLOCKS = {
         "structure": "sparse",
         "separable": True,
     },
+    "pruned": {"kind": "random_features", **DEFAULTS["random_features"], **SMALL, "n_features_pool": 100},
     "separable": {"kind": "random_features", **DEFAULTS["random_features"], **SMALL, "rank": [2, 1]},
 }
 
@@ -80,8 +81,8 @@ def test_that_tuned_emulators_beat_the_constant(fitted):
     error = np.sqrt(np.mean((model.mean(data.inputs) - clean) ** 2)) / clean.std()
     if name == "constant":
         assert error == pytest.approx(1, abs=0.05)
-    else:  # fifty points are few for trees
-        assert error < {"untuned": 1.0, "boosted_trees": 1.0}.get(name, 0.3)
+    else:  # fifty points are few for trees, and a sine is no parabola
+        assert error < {"untuned": 1.0, "boosted_trees": 1.0, "quadratic": 1.0}.get(name, 0.3)
 
 
 def test_that_the_same_generators_give_the_same_emulator(fitted):
@@ -122,3 +123,24 @@ def test_that_settings_that_do_not_fit_the_data_are_refused():
         emulators.from_config(BLOCKS["lowrank"]).check(3, 2, 1)
     with pytest.raises(ValueError, match="kind must be one of"):
         emulators.from_config({"kind": "oracle"})
+
+
+def test_that_a_pool_smaller_than_what_is_kept_is_refused():
+    with pytest.raises(ValueError, match="n_features_pool must be at least n_features_predict, 60, or null; got 50"):
+        emulators.from_config({**BLOCKS["pruned"], "n_features_pool": 50})
+
+
+def test_that_persistence_needs_a_map_of_a_space_into_itself():
+    persistence = emulators.from_config({"kind": "persistence"})
+    persistence.check(10, 3, 3)
+    with pytest.raises(ValueError, match="persistence needs as many outputs as inputs; got 2 and 3"):
+        persistence.check(10, 3, 2)
+
+
+def test_that_quadratic_least_squares_recovers_a_quadratic_map():
+    rng = np.random.default_rng(3)
+    inputs = np.array([50.0, -3.0]) + rng.standard_normal((40, 2))
+    outputs = np.column_stack([1 + inputs[:, 0] * inputs[:, 1], inputs[:, 1] ** 2 - inputs[:, 0]])
+    model = emulators.from_config({"kind": "quadratic"}).fit(Dataset(inputs, outputs), np.eye(2), None, rng)
+    elsewhere = np.array([[60.0, 4.0]])
+    np.testing.assert_allclose(model.mean(elsewhere), [[241.0, -44.0]], rtol=1e-9)

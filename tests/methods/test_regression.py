@@ -220,3 +220,24 @@ def test_that_a_feature_map_is_added_with_one_class_and_one_entry(monkeypatch):
     drawn = features.draw(structure, structure.prior_mean, 50, np.ones(1), rng, feature_map="sigmoid")
     data = Dataset(rng.standard_normal((20, 2)), rng.standard_normal((20, 1)))
     assert regression.fit(drawn, data, 0.1).mean(data.inputs).shape == (20, 1)
+
+
+@pytest.mark.parametrize("outputs", ["native", "shared"])
+def test_that_a_subset_of_features_has_their_values(outputs):
+    drawn, data, _ = problem(outputs)
+    kept = np.array([1, 4, 5])
+    np.testing.assert_array_equal(drawn.subset(kept).evaluate(data.inputs), drawn.evaluate(data.inputs)[:, kept])
+    np.testing.assert_array_equal(drawn.subset(kept).amplitude, drawn.amplitude)
+
+
+@pytest.mark.parametrize("outputs", ["native", "shared"])
+def test_that_the_strongest_features_are_those_that_made_the_data(outputs):
+    """Data that are a sum of three of the features, which others cannot replace: few features, many samples."""
+    drawn, _, rng = problem(outputs, n_features=7)
+    inputs = 3.0 * rng.standard_normal((200, 2))
+    made_of = np.array([0, 3, 6])
+    weights = np.zeros((7, 1 if outputs == "native" else 2))
+    weights[made_of] = 5.0
+    values = (drawn.evaluate(inputs) @ weights).reshape(200, 2)
+    kept = regression.strongest(drawn, Dataset(inputs, values), 1e-4, 3)
+    np.testing.assert_array_equal(kept.weights, drawn.subset(made_of).weights)

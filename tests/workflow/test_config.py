@@ -55,7 +55,7 @@ def test_that_the_tests_own_config_passes() -> None:
             "colour",
             1,
             "the config: unknown key 'colour'; known keys: experiments, seed, further_seeds, results, n_workers, "
-            "defaults, ishigami, sobol_g",
+            "defaults, ishigami, sobol_g, lorenz63",
         ),
         ("ishigami.repeat", 1, "ishigami: unknown key 'repeat'; did you mean 'repeats'?"),
         ("seed", -1, "seed must be at least 0; got -1 (root seed)"),
@@ -85,8 +85,8 @@ def test_that_the_tests_own_config_passes() -> None:
         (
             "ishigami.emulators.gp.kind",
             "kriging",
-            "ishigami.emulators.gp.kind must be one of constant, boosted_trees, rbf_ridge, gp, random_features; "
-            "got 'kriging' (sort of emulator)",
+            "ishigami.emulators.gp.kind must be one of constant, boosted_trees, rbf_ridge, persistence, "
+            "quadratic, gp, random_features; got 'kriging' (sort of emulator)",
         ),
         (
             "ishigami.emulators.gp.rank",
@@ -198,7 +198,7 @@ def test_that_every_setting_of_the_paper_has_a_meaning_in_the_schema() -> None:
 
     blocks = {"": SCHEMA, **{name: SCHEMA["$defs"][name] for name in ("gp", "random_features")}}
     missing = [path for name, schema in blocks.items() for path in undescribed(schema, name)]
-    layers = (".defaults", ".ishigami.defaults", ".sobol_g.defaults")
+    layers = (".defaults", ".ishigami.defaults", ".sobol_g.defaults", ".lorenz63.defaults")
     opened = [f"{layer}.{kind}" for layer in layers for kind in ("gp", "random_features")]
     assert missing == opened  # these are described where they are closed, in the emulators' complete blocks
 
@@ -234,7 +234,7 @@ def test_that_an_emulator_of_an_absent_case_is_left_out() -> None:
 def test_that_only_the_named_experiments_are_run() -> None:
     assert rftune_config.experiments(changed("experiments", ["sobol_g"])) == ["sobol_g"]
     (problem,) = problems(changed("experiments", ["sobol"]))
-    assert problem == "experiments.0 must be one of ishigami, sobol_g; got 'sobol'"
+    assert problem == "experiments.0 must be one of ishigami, sobol_g, lorenz63; got 'sobol'"
 
 
 def test_that_an_untuned_emulator_does_not_depend_on_the_tunings_settings() -> None:

@@ -120,8 +120,9 @@ def test_that_the_presets_plan_the_whole_chain_and_write_nothing(
     runs = [run for name in rftune_config.experiments(config) for run in rftune_config.runs(config, name)]
     n_jobs = sum(math.ceil(run.repeats / config[run.experiment]["repeats_per_job"]) for run in runs)
     n_data = len({(run.experiment, run.case, run.seed) for run in runs})
-    tables = ("T2", "T3", "T4", "sobol_g_accuracy")
-    drawn = ("F1", "F2", "F3", "F7", "sparse_inclusion", *tables, *(f"{table}_csv" for table in tables))
+    tables = ("T2", "T3", "T4", "sobol_g_accuracy", "lorenz63_integrators")
+    figures = (*(f"F{number}" for number in (1, 2, 3, 4, 5, 7, 8, 9, 10)), "sparse_inclusion")
+    drawn = (*figures, *tables, *(f"{table}_csv" for table in tables))
     assert counts == {
         "data": n_data,
         "check_data": n_data,

@@ -151,7 +151,7 @@ def test_that_modification_times_of_code_do_not_matter(project: Project) -> None
             id="more repeats run the chunks that are new",
         ),
         pytest.param(
-            {"ishigami": {"n_bootstrap": 11}},
+            {"ishigami": {"analysis": {"n_bootstrap": 11}, "truth": {"n_bootstrap": 11}}},
             {("analyse_truth", SEED)} | stages("analyse") | drawn("T2_csv", "T2"),
             id="resamples of the intervals rerun the analyses alone",
         ),
@@ -185,7 +185,7 @@ def test_that_a_changed_setting_reruns_what_depends_on_it(
         ),
         pytest.param(
             "src/rftune/experiments/ishigami/figures.py",
-            replaced('"black", lw=1.8', '"black", lw=1.9'),
+            replaced("figsize=(7.2, 8.6)", "figsize=(7.2, 8.7)"),
             drawn("F1", "F7", "T2"),
             id="drawing code redraws",
         ),
@@ -274,8 +274,8 @@ def setter(*path: str, value: Any) -> Callable[[dict[str, Any]], None]:
         pytest.param(
             setter("ishigami", "emulators", "gp", "kind", value="kriging"),
             [
-                "ishigami.emulators.gp.kind must be one of constant, boosted_trees, rbf_ridge, gp, random_features; "
-                "got 'kriging'"
+                "ishigami.emulators.gp.kind must be one of constant, boosted_trees, rbf_ridge, persistence, "
+                "quadratic, gp, random_features; got 'kriging'"
             ],
             id="unknown kind of emulator",
         ),

@@ -14,7 +14,7 @@ rule analyse:
     conda:
         ENVIRONMENT
     params:
-        settings=lambda wildcards: {"n_bootstrap": config[wildcards.experiment]["n_bootstrap"]},
+        settings=lambda wildcards: config[wildcards.experiment]["analysis"],
         code=lambda wildcards: code_of("analyse", f"{wildcards.experiment}.analysis"),
     script:
         "../scripts/analyse.py"
@@ -33,7 +33,7 @@ rule analyse_truth:
     conda:
         ENVIRONMENT
     params:
-        settings=lambda wildcards: {"n_bootstrap": config[wildcards.experiment]["n_bootstrap"]},
+        settings=lambda wildcards: config[wildcards.experiment]["truth"],
         code=lambda wildcards: code_of("truth", f"{wildcards.experiment}.analysis"),
     script:
         "../scripts/truth.py"

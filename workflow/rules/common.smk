@@ -87,9 +87,13 @@ def code_of(stage, experiment_module=None, kind=None):
     return provenance.code_fingerprint(ROOT / f"workflow/scripts/{stage}.py", extra, others)
 
 
-def emulator_code(stage):
-    """Fingerprint of the code behind a stage of the emulator that a job is for."""
-    return lambda wildcards: code_of(stage, kind=emulator_settings(wildcards)["kind"])
+def emulator_code(stage, module=None):
+    """Fingerprint of the code behind a stage of the emulator that a job is for, with a module of the experiment."""
+    return lambda wildcards: code_of(
+        stage,
+        f"{wildcards.experiment}.{module}" if module else None,
+        emulator_settings(wildcards)["kind"],
+    )
 
 
 def emulator_settings(wildcards):
@@ -100,7 +104,8 @@ def emulator_settings(wildcards):
 def tuning_settings(wildcards):
     """As `emulator_settings` without what only the prediction uses."""
     settings = emulator_settings(wildcards)
-    return {key: value for key, value in settings.items() if key != "n_features_predict"}
+    predicting = ("n_features_predict", "n_features_pool")
+    return {key: value for key, value in settings.items() if key not in predicting}
 
 
 def run_of(wildcards):

@@ -35,8 +35,32 @@ def sobol_g_figures():
     }
 
 
+def lorenz63_figures():
+    """F4, F5, F8 and F10 are about the first noise level, F9 about the others."""
+    first, *others = CASES["lorenz63"]
+
+    def integrators(case, names):
+        keys = {name: ("lorenz63", case, ROOT_SEED, name) for name in names}
+        predicted = {f"{name}_predicted": run_paths("predicted", *key)[0] for name, key in keys.items()}
+        analysed = {f"{name}_analysis": run_paths("analysis", *key) for name, key in keys.items()}
+        paths = {name: case_path(name, "lorenz63", case, ROOT_SEED) for name in ("data", "truth")}
+        return paths | predicted | analysed
+
+    main = ("lorenz63", first, ROOT_SEED, "nonseparable_4")
+    found = {
+        "F4": integrators(first, ["untuned", "gp", "nonseparable_4"]),
+        "F5": {
+            "truth": case_path("truth", "lorenz63", first, ROOT_SEED),
+            "analysis": run_paths("analysis", *main),
+        },
+        "F8": {"tuned": run_paths("tuned", *main), "paper": [PAPER_VALUES]},
+        "F10": {"table": [table_path("lorenz63_integrators")]},
+    }
+    return found | ({"F9": integrators(others[0], ["gp", "nonseparable_4"])} if others else {})
+
+
 # Each artifact with its experiment and the results that its drawing function takes by name.
-DRAWN = {"ishigami": ishigami_figures, "sobol_g": sobol_g_figures}
+DRAWN = {"ishigami": ishigami_figures, "sobol_g": sobol_g_figures, "lorenz63": lorenz63_figures}
 FIGURES = {}
 for experiment in EXPERIMENTS:
     rendered = {artifact: {"table": [table_path(artifact)]} for artifact in TABLES[experiment]}

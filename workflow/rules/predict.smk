@@ -1,4 +1,4 @@
-# Predictions of the tuned emulators at the experiment's points.
+# What the experiment asks of every tuned emulator.
 
 
 rule predict:
@@ -18,7 +18,7 @@ rule predict:
     threads: claimed_threads
     params:
         settings=emulator_settings,
-        code=emulator_code("predict"),
+        code=emulator_code("predict", "prediction"),
     script:
         "../scripts/predict.py"
 

@@ -1,17 +1,18 @@
-"""Fit the tuned emulators of a chunk of repeats and predict at the experiment's points."""
+"""Fit the tuned emulators of a chunk of repeats and ask of each what the experiment asks."""
 
+from importlib import import_module
 from time import perf_counter
 
 import numpy as np
-import xarray as xr
 
-from rftune import emulators, storage
+from rftune import baselines, emulators, storage
 from rftune.experiments.protocol import OUTCOME, stack_repeats, training_set
 from rftune.jobs import job, peak_memory_mb, progress_bar
 from rftune.seeding import rng_for
 
 
 def main(data_path, tuned_path, tuning_times_path, out_path, times_path, labels, seed, settings):
+    module = import_module(f"rftune.experiments.{labels[0]}.prediction")
     data = storage.load(data_path)
     training, noise = training_set(data)
     emulator = emulators.from_config(settings)
@@ -21,16 +22,13 @@ def main(data_path, tuned_path, tuning_times_path, out_path, times_path, labels,
     with progress_bar(len(repeats), " ".join(["predict", *labels])) as bar:
         for repeat in repeats:
             one = tuned.sel(repeat=repeat, drop=True)
-            mean = np.full(data["truth"].shape, np.nan)  # of a failed tuning
             start = perf_counter()
-            if not one["failure"].item():
-                model = emulator.fit(training, noise, one, rng_for(seed, *labels, repeat, "predict"))
-                fit_seconds.append(perf_counter() - start)
-                mean = model.mean(data["points"].values)
+            if one["failure"].item():
+                model = baselines.unknown(training.n_inputs, training.n_outputs)
             else:
-                fit_seconds.append(0.0)
-            outcome = {name: one[name] for name in OUTCOME}
-            predictions.append(xr.Dataset({"mean": (("point", "output"), mean), **outcome}))
+                model = emulator.fit(training, noise, one, rng_for(seed, *labels, repeat, "predict"))
+            fit_seconds.append(perf_counter() - start)
+            predictions.append(module.predict(model, data).assign({name: one[name] for name in OUTCOME}))
             bar.update()
     times = times.assign(fit_seconds=("repeat", fit_seconds))
     times["peak_memory_mb"] = np.maximum(times["peak_memory_mb"], peak_memory_mb())

@@ -1,10 +1,12 @@
 """The paper's experiments. Each is a package with the modules of its stages:
 
 - ``data``: ``Settings``, ``CASE_PATTERN``, ``cases(block)``, ``shape(settings)`` and ``make_data(settings, rng)``;
-- ``analysis``: ``analyse(data, predictions, n_bootstrap, rng)`` and ``analyse_truth(data, n_bootstrap, rng)``;
+- ``prediction``: ``predict(model, data)``, what is asked of one fitted emulator;
+- ``analysis``: ``analyse(data, predictions, rng=...)`` and ``analyse_truth(data, rng=...)``, with the experiment's own
+  settings (config blocks ``analysis`` and ``truth``) as further keywords;
 - ``tables`` and ``figures``: what is shown, from stored results alone.
 
 They share the data file of `protocol`, so that tuning and prediction need not know the experiment.
 """
 
-EXPERIMENTS = ("ishigami", "sobol_g")
+EXPERIMENTS = ("ishigami", "sobol_g", "lorenz63")

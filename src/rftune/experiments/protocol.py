@@ -11,6 +11,7 @@ import xarray as xr
 
 from rftune import storage
 from rftune.data import Array, Dataset, as_matrix
+from rftune.scaling import Model
 
 # What a tuning says of itself, carried along with its predictions.
 OUTCOME = ("failure", "n_restarts", "n_failed_members", "objective_ratio")
@@ -50,6 +51,11 @@ def training_set(data: xr.Dataset) -> tuple[Dataset, Array]:
         raise ValueError(f"the data file lacks {', '.join(sorted(missing))}: it needs them to train an emulator")
     noise = as_matrix("noise_covariance", data["noise_covariance"].values, n_columns=data.sizes["output"])
     return Dataset(data["train_inputs"].values, data["train_outputs"].values), noise
+
+
+def predict_means(model: Model, data: xr.Dataset) -> xr.Dataset:
+    """Mean of one emulator at the points of a data file."""
+    return xr.Dataset({"mean": (("point", "output"), model.mean(data["points"].values))})
 
 
 def load_repeats(paths: Sequence[str | Path]) -> xr.Dataset:

@@ -16,9 +16,9 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, MultipleLocator
 
 from rftune import storage
-from rftune.experiments.outcomes import percentiles, succeeded
+from rftune.experiments.outcomes import succeeded
 from rftune.experiments.protocol import load_repeats
-from rftune.figures import DATA, EMULATOR, MUTED, TRUTH, Line, cell, style, table_figure
+from rftune.figures import DATA, EMULATOR, TRUTH, Line, cell, convergence_figure, style, table_figure
 
 Paths = Sequence[str]
 
@@ -79,21 +79,7 @@ def draw_convergence(tuned: Paths, paper: Paths) -> Figure:
     """F7: normalised misfit against iteration, one line per re-tuning and their median."""
     results = load_repeats(tuned)
     stagnation = yaml.safe_load(Path(paper[0]).read_text(encoding="utf-8"))["convergence"]["F7"]
-    misfit = results["misfit"].values
-    normalised = misfit / misfit[:, :1]
-    iterations = np.arange(misfit.shape[1])
-    failed = ~succeeded(results)
-    with style():
-        figure, axis = plt.subplots(figsize=(5.2, 3.4))
-        for curve, is_failed in zip(normalised, failed, strict=True):
-            axis.plot(iterations, curve, color=DATA if is_failed else EMULATOR, lw=0.8, alpha=0.4)
-        axis.plot(iterations, percentiles(normalised[~failed])[1], color="black", lw=1.8, label="median")
-        axis.plot([], [], color=EMULATOR, lw=0.8, alpha=0.6, label=f"{len(failed)} re-tunings, {failed.sum()} failed")
-        axis.axvline(stagnation, color=MUTED, lw=0.8, ls=":", label="the paper's curves stop falling")
-        axis.set(xlabel="EKI iteration", ylabel="objective, first value = 1", ylim=(0, None), xlim=(0, iterations[-1]))
-        axis.xaxis.set_major_locator(MultipleLocator(2))
-        axis.legend()
-    return figure
+    return convergence_figure(results["misfit"].values, ~succeeded(results), stagnation)
 
 
 def draw_table(table: Paths) -> Figure:
