@@ -157,7 +157,7 @@ def test_that_figures_are_drawn_from_stored_results(stored, tmp_path):
     assert len(figure.axes) == 4
     assert figure.axes[0].get_title() == "RF lowrank, 3 re-tunings"
     figure = figures.draw_slices(data_paths, paths("predictions", "lowrank"), paths("predictions", "sparse"))
-    assert len(figure.axes) == 12
+    assert len(figure.axes) == 18
     for name, make, draw in (
         ("T3", lambda: tables.timing_table(*three(stored), PAPER_T3), figures.draw_times),
         ("T4", lambda: tables.features_table(*three(stored), PAPER_T4), figures.draw_features),

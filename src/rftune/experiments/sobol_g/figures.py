@@ -96,43 +96,46 @@ def _draw_bars(axis: Axes, truth: xr.Dataset, analysis: xr.Dataset) -> None:
 
 
 def draw_slices(data: Paths, lowrank: Paths, sparse: Paths) -> Figure:
-    """F3: the first re-tuning against x1, x2, x3, a row per dimension; truth orange below, data red, emulator blue."""
+    """F3: truth and the first re-tuning of two emulators against x1, x2, x3, a row per dimension; data in red."""
     rows = list(zip(data, lowrank, sparse, strict=True))
     with style():
-        figure, axes = plt.subplots(len(rows), 6, figsize=(11.0, 1.9 * len(rows)), sharex=True, squeeze=False)
+        figure, axes = plt.subplots(len(rows), 9, figsize=(12.0, 1.75 * len(rows) + 0.5), sharex=True, squeeze=False)
         for line, (data_path, *prediction_paths) in zip(axes, rows, strict=True):
             truth = storage.load(data_path)
-            for half, path in enumerate(prediction_paths):
-                mean = storage.load(path)["mean"].values[0, :, 0]
+            values = [
+                truth["truth"].values[:, 0],
+                *(storage.load(path)["mean"].values[0, :, 0] for path in prediction_paths),
+            ]
+            for group, mean in enumerate(values):
                 for column in range(3):
-                    _draw_slice(line[3 * half + column], truth, mean, column)
+                    _draw_slice(line[3 * group + column], truth, mean, column, is_truth=group == 0)
             for axis in line[1:]:
                 axis.sharey(line[0])
                 axis.tick_params(labelleft=False)
             line[0].set_ylabel(f"$d={truth.sizes['input']}$\n$f(x)$")
         for column, axis in enumerate(axes[-1]):
             axis.set_xlabel(f"$x_{column % 3 + 1}$")
-        axes[0, 1].set_title("RF lowrank")
-        axes[0, 4].set_title("RF sparse")
+        for group, name in enumerate(("truth", "RF lowrank", "RF sparse")):
+            axes[0, 3 * group + 1].set_title(name)
         handles = [
             Line2D([], [], marker="o", ls="", ms=4, c=colour, label=text)
-            for colour, text in ((TRUTH, "truth"), (DATA, "training data"), (EMULATOR, "emulator mean"))
+            for colour, text in ((TRUTH, "truth"), (DATA, "some training data"), (EMULATOR, "emulator mean"))
         ]
         figure.legend(handles=handles, loc="outside upper center", ncols=3)
     return figure
 
 
-def _draw_slice(axis: Axes, truth: xr.Dataset, mean: np.ndarray, column: int, most: int = 3000) -> None:
+def _draw_slice(axis: Axes, truth: xr.Dataset, mean: np.ndarray, column: int, is_truth: bool, most: int = 3000) -> None:
     points = truth["points"].values[:, column]
     some = np.linspace(0, len(points) - 1, min(most, len(points))).astype(int)
     options: dict[str, Any] = {"lw": 0, "rasterized": True}
-    axis.scatter(points[some], truth["truth"].values[some, 0], s=5, c=TRUTH, **options)
-    axis.scatter(points[some], mean[some], s=1.2, c=EMULATOR, **options)
-    train = np.linspace(0, truth.sizes["sample"] - 1, min(150, truth.sizes["sample"])).astype(int)
-    axis.scatter(
-        truth["train_inputs"].values[train, column], truth["train_outputs"].values[train, 0], s=4, c=DATA, **options
-    )
+    axis.scatter(points[some], mean[some], s=1.5, c=TRUTH if is_truth else EMULATOR, alpha=0.5, **options)
+    if not is_truth:
+        train = np.linspace(0, truth.sizes["sample"] - 1, min(100, truth.sizes["sample"])).astype(int)
+        inputs, outputs = truth["train_inputs"].values[train, column], truth["train_outputs"].values[train, 0]
+        axis.scatter(inputs, outputs, s=4, c=DATA, **options)
     axis.set_xlim(0, 1)
+    axis.set_xticks([0, 0.5, 1], ["0", ".5", "1"])
 
 
 def draw_inclusion(truths: Paths, **tuned: Paths) -> Figure:
