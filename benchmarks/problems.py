@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
 from rftune.data import Array, Dataset
+from rftune.dynamics import integrator, iterate
 from rftune.experiments.ishigami.data import BOUNDS
 from rftune.experiments.ishigami.data import ishigami as ishigami_function
+from rftune.experiments.lorenz63.data import lorenz63 as lorenz63_tendency
 from rftune.objective import Objective, Settings
 from rftune.scaling import Scaling
 from rftune.structures import Structure, make_structure
@@ -48,6 +51,15 @@ def ishigami(n_samples: int) -> Dataset:
     rng = np.random.default_rng(0)
     inputs = rng.uniform(BOUNDS[:, 0], BOUNDS[:, 1], size=(n_samples, len(BOUNDS)))
     return _noisy(inputs, ishigami_function(inputs, a=7.0, b=0.1), 1e-2, rng)
+
+
+def lorenz63(n_samples: int) -> Dataset:
+    """Pairs of successive states of the Euler map, not scaled, the outputs with noise of variance 1e-4."""
+    rng = np.random.default_rng(0)
+    step = integrator(partial(lorenz63_tendency, sigma=10.0, rho=28.0, beta=8 / 3), 0.01)
+    trajectory = iterate(step, np.array([[1.0, 0.0, 0.0]]), 2000)[0]
+    rows = rng.choice(2000, n_samples, replace=False)
+    return Dataset(trajectory[rows], trajectory[rows + 1] + 0.01 * rng.standard_normal((n_samples, 3)))
 
 
 def structure(size: Size) -> Structure:

@@ -27,7 +27,9 @@ from problems import ISHIGAMI, LARGE, MIDDLE, TINY, Size
 from threadpoolctl import threadpool_limits
 from timing import Row, best_seconds, show, verdict
 
-from rftune import eki, gp, kernels, objective, tuning
+from rftune import dynamics, eki, features, gp, kernels, objective, regression, tuning, waves
+from rftune.scaling import Emulator, Scaling
+from rftune.structures import Normal, Priors, make_structure
 
 OUT = Path(__file__).resolve().parents[1] / "results" / "bench" / "bench.json"
 JOB_IMPORTS = ("numpy", "rftune.storage", "rftune.emulators", "rftune.sensitivity", "sklearn.covariance")
@@ -242,6 +244,36 @@ def _stopwatch(owner: Any, name: str) -> Iterator[list[float]]:
         yield seconds
 
 
+def integrator(n_samples: int, n_members: int, n_features: int, n_predict: int, n_steps: int) -> list[Row]:
+    """One tuning of a Lorenz 63 integrator, and its trajectory compiled and by repeated calls of the emulator."""
+    data = problems.lorenz63(n_samples)
+    scaling = Scaling.of(data, 1e-4)
+    scaled = scaling.scale(data)
+    structure = make_structure("lowrank", 3, 3, 4, Priors(amplitude=Normal(0.0, 2.0), log_scale=Normal(-1.0, 1.5)))
+    settings = tuning.Settings(objective.Settings(n_features), n_members, 20)
+    tuned = tuning.tune(scaled, structure, settings, np.random.default_rng(11))
+    drawn = features.draw(structure, tuned.parameters, n_predict, scaled.outputs.var(axis=0), np.random.default_rng(12))
+    model = Emulator(scaling, regression.fit(drawn, scaled, 1.0))
+    start = data.inputs[:1]
+    np.testing.assert_allclose(waves.iterate(model, start, 20), dynamics.iterate(model.mean, start, 20), rtol=1e-8)
+    calls: dict[str, Callable[[], Any]] = {
+        "compiled": lambda: waves.iterate(model, start, n_steps),
+        "repeated calls": lambda: dynamics.iterate(model.mean, start, n_steps // 20),
+    }
+    seconds = best_seconds(calls, 1)
+    seconds["repeated calls"] *= 20
+    seconds = {"one tuning": tuned.seconds, **seconds}
+    return [
+        {
+            "what": name if name == "one tuning" else f"{n_steps} steps, {name}",
+            "s": value,
+            "tuning's share": value / tuned.seconds,
+            "target": verdict(tuned.seconds / value, 1.0) if name == "compiled" else "",
+        }
+        for name, value in seconds.items()
+    ]
+
+
 def imports(modules: Sequence[str], n_rounds: int) -> list[Row]:
     """Fresh interpreters that import one module, less one that imports nothing."""
 
@@ -288,7 +320,12 @@ def sections(quick: bool) -> Iterator[tuple[str, str, list[Row]]]:
         tuning_shares(*((TINY, 4, 2) if quick else (ISHIGAMI, 30, 20))),
     )
     yield (
-        "7. Imports",
+        "7. A learned integrator of Lorenz 63",
+        "A trajectory must not take longer than the tuning; repeated calls are timed over a twentieth of the steps.",
+        integrator(*((40, 4, 10, 20, 100) if quick else (500, 42, 200, 600, 100_000))),
+    )
+    yield (
+        "8. Imports",
         "What a job pays before it starts, in a fresh interpreter; sklearn.covariance is loaded by the first tuning.",
         imports(JOB_IMPORTS[:2] if quick else JOB_IMPORTS, 1 if quick else 3),
     )

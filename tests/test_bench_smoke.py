@@ -15,7 +15,8 @@ HEADINGS = (
     "4. Gaussian process",
     "5. One EKI update",
     "6. Where one tuning of Ishigami goes",
-    "7. Imports",
+    "7. A learned integrator of Lorenz 63",
+    "8. Imports",
 )
 
 
