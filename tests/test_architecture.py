@@ -13,13 +13,13 @@ ROOT = Path(__file__).resolve().parents[1]
 SRC = ROOT / "src"
 WORKFLOW = ROOT / "workflow"
 
-FITTING = ("baselines", "families", "features", "gp", "objective", "regression", "structures", "tuning")
+FITTING = ("baselines", "families", "features", "gp", "objective", "regression", "separate", "structures", "tuning")
 EMULATORS = {f"rftune.{name}" for name in FITTING}
 KNOW_NO_EMULATOR = ("rftune.dynamics", "rftune.eki", "rftune.mcmc", "rftune.sensitivity")
 # A module imports none of a higher level; modules without a level are free.
 LEVELS = (
-    {"data", "kernels", "scaling", "seeding"},
-    {"baselines", "families", "features", "gp", "regression", "structures"},
+    {"data", "dynamics", "kernels", "scaling", "seeding", "waves"},
+    {"baselines", "families", "features", "gp", "regression", "separate", "structures"},
     {"eki", "objective"},
     {"tuning"},
     {"experiments"},

@@ -6,7 +6,7 @@ conditions on the data with stored hyperparameters. Randomness, and with it a re
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any, Protocol
@@ -14,12 +14,15 @@ from typing import Any, Protocol
 import numpy as np
 import xarray as xr
 
-from rftune import eki, features, gp, objective, regression, tuning
+from rftune import eki, features, gp, objective, regression, separate, tuning
 from rftune.baselines import BASELINES
 from rftune.data import Array, Dataset
 from rftune.scaling import Emulator, Model, Scaling
 from rftune.structures import Draw, Normal, Priors, Rank, Structure, make_structure
 from rftune.tuning import Progress
+
+# What a tuning says of itself.
+OUTCOME = ("failure", "n_restarts", "n_failed_members", "objective_ratio")
 
 
 @dataclass(frozen=True, eq=False)
@@ -199,6 +202,48 @@ class RandomFeatures:
         )
 
 
+@dataclass(frozen=True)
+class SeparateOutputs:
+    """A scalar emulator of its own, with hyperparameters of its own, for every whitened output.
+
+    Attributes
+    ----------
+    scalar
+        Settings of each.
+    """
+
+    scalar: RandomFeatures
+
+    def check(self, n_samples: int, n_inputs: int, n_outputs: int) -> None:
+        self.scalar.check(n_samples, n_inputs, 1)
+
+    def tune(
+        self,
+        data: Dataset,
+        noise: Array,
+        rng: np.random.Generator,
+        n_workers: int = 1,
+        progress: Progress | None = None,
+    ) -> TunedEmulator:
+        parts = separate.columns(Scaling.of(data, noise).scale(data))
+        streams = rng.spawn(len(parts))
+        return _side_by_side(
+            [
+                self.scalar.tune(part, np.eye(1), stream, n_workers, progress)
+                for part, stream in zip(parts, streams, strict=True)
+            ]
+        )
+
+    def fit(self, data: Dataset, noise: Array, tuned: xr.Dataset, rng: np.random.Generator) -> Model:
+        scaling = Scaling.of(data, noise)
+        parts = separate.columns(scaling.scale(data))
+        models = [
+            self.scalar.fit(part, np.eye(1), tuned.isel(output=output), stream)
+            for output, (part, stream) in enumerate(zip(parts, rng.spawn(len(parts)), strict=True))
+        ]
+        return Emulator(scaling, separate.Separate(models))
+
+
 UNREAD_WHEN_UNTUNED = (
     "n_features",
     "n_iterations",
@@ -232,7 +277,11 @@ def from_config(config: Mapping[str, Any]) -> EmulatorSettings:
             options[name] = tuple(options[name])
         return GaussianProcess(gp.Settings(**options))
     if kind == "random_features":
-        return _random_features(options)
+        if options["objective"]["outputs"] != "separate":
+            return _random_features(options)
+        return SeparateOutputs(
+            _random_features({**options, "objective": {**options["objective"], "outputs": "native"}})
+        )
     raise ValueError(f"kind must be one of {', '.join(BASELINES)}, gp, random_features; got {kind!r}")
 
 
@@ -293,10 +342,32 @@ def _tuned_outcome(outcome: tuning.Tuned, structure: Structure, n_iterations: in
         outcome.failure,
         n_restarts=outcome.n_restarts,
         n_failed_members=int(history.n_failed.sum()),
-        objective_ratio=float(history.misfit[-1] / history.misfit[0]),
+        objective_ratio=float(history.misfit[-1] / history.misfit[0]) if history.misfit[0] > 0 else np.nan,
     )
     tuned.timing["update_seconds"] = ("update", padded(history.seconds, n_iterations))
     return tuned
+
+
+def _side_by_side(parts: Sequence[TunedEmulator]) -> TunedEmulator:
+    """Outcomes of scalar tunings as one: arrays with an output dimension, misfits and times added up."""
+    arrays = xr.concat([part.result.drop_vars(OUTCOME) for part in parts], dim="output", join="exact")
+    said = {name: np.array([part.result[name].item() for part in parts]) for name in OUTCOME}
+    ratio = np.nan
+    if "misfit" in arrays:
+        first = arrays["misfit"].values[:, 0]
+        ratio = float(np.nansum(said["objective_ratio"] * first) / first.sum())  # NaN for a constant output
+        arrays["misfit"] = arrays["misfit"].sum("output", skipna=False)
+    failures = [f"output {output}: {failure}" for output, failure in enumerate(said["failure"]) if failure]
+    merged = _outcome(
+        {str(name): values for name, values in arrays.data_vars.items()},
+        seconds=0.0,
+        failure="; ".join(failures),
+        n_restarts=int(said["n_restarts"].sum()),
+        n_failed_members=int(said["n_failed_members"].sum()),
+        objective_ratio=ratio,
+    )
+    times = xr.concat([part.timing for part in parts], dim="output", join="exact")
+    return TunedEmulator(merged.result, times.sum("output", skipna=False))
 
 
 def _outcome(

@@ -38,6 +38,13 @@ BLOCKS = {
         "structure": "sparse",
         "separable": True,
     },
+    "separate": {
+        "kind": "random_features",
+        **DEFAULTS["random_features"],
+        **SMALL,
+        "structure": "diagonal",
+        "objective": {**SHARED, "outputs": "separate"},
+    },
     "pruned": {"kind": "random_features", **DEFAULTS["random_features"], **SMALL, "n_features_pool": 100},
     "separable": {"kind": "random_features", **DEFAULTS["random_features"], **SMALL, "rank": [2, 1]},
 }

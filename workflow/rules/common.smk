@@ -52,6 +52,7 @@ BEHIND = {
         "kernels",
         "objective",
         "regression",
+        "separate",
         "structures",
         "tuning",
     },

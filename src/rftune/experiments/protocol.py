@@ -13,7 +13,7 @@ from rftune import storage
 from rftune.data import Array, Dataset, as_matrix
 from rftune.scaling import Model
 
-# What a tuning says of itself, carried along with its predictions.
+# What a tuning says of itself (`emulators.OUTCOME`), carried along with its predictions.
 OUTCOME = ("failure", "n_restarts", "n_failed_members", "objective_ratio")
 
 

@@ -34,6 +34,7 @@ NAMES = {
     "nonseparable_4": "RF nonseparable, rank 4",
     "diagonal": "RF diagonal",
     "shared": "RF shared features",
+    "separate": "RF separate outputs",
 }
 # Limits of the axes of x, y and z.
 LIMITS = ((-22.0, 22.0), (-30.0, 30.0), (0.0, 52.0))

@@ -1,0 +1,76 @@
+"""Scalar emulators side by side: an output's emulator is that of its data alone."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import yaml
+
+from rftune import emulators, waves
+from rftune.data import Dataset
+
+DEFAULTS = yaml.safe_load((Path(__file__).resolve().parents[2] / "config/config.yaml").read_text())["defaults"]
+COMMON = DEFAULTS["random_features"] | {
+    "kind": "random_features",
+    "structure": "diagonal",
+    "n_features": 20,
+    "n_features_predict": 30,
+    "n_members": 8,
+    "n_iterations": 2,
+}
+NOISE = np.diag([0.01, 0.04, 0.09])
+
+
+def settings(outputs, **changes):
+    return emulators.from_config({**COMMON, "objective": {**COMMON["objective"], "outputs": outputs}, **changes})
+
+
+@pytest.fixture(scope="module")
+def data():
+    rng = np.random.default_rng(0)
+    inputs = rng.uniform(-2, 2, (60, 3))
+    clean = np.column_stack([np.sin(inputs[:, 0]), inputs[:, 1] * inputs[:, 2], inputs.sum(axis=1)])
+    return Dataset(inputs, clean + rng.multivariate_normal(np.zeros(3), NOISE, 60))
+
+
+def test_that_each_output_is_tuned_and_fitted_on_its_own(data):
+    together = settings("separate")
+    tuned = together.tune(data, NOISE, np.random.default_rng(1))
+    model = together.fit(data, NOISE, tuned.result, np.random.default_rng(2))
+    streams = zip(np.random.default_rng(1).spawn(3), np.random.default_rng(2).spawn(3), strict=True)
+    points = data.inputs[:9]
+    prediction = model.predict(points)
+    for output, (tuning_stream, fitting_stream) in enumerate(streams):
+        alone, own = settings("native"), Dataset(data.inputs, data.outputs[:, [output]])
+        noise = NOISE[[output], [output]].reshape(1, 1)
+        result = alone.tune(own, noise, tuning_stream).result
+        np.testing.assert_allclose(tuned.result["parameters"][output], result["parameters"], rtol=1e-6)
+        expected = alone.fit(own, noise, result, fitting_stream).predict(points)
+        np.testing.assert_allclose(prediction.mean[:, output], expected.mean[:, 0], rtol=1e-5, atol=1e-6)
+        np.testing.assert_allclose(prediction.covariance[:, output, output], expected.covariance[:, 0, 0], rtol=1e-5)
+    assert tuned.result["misfit"].dims == ("iteration",)
+    assert np.isfinite(tuned.result["objective_ratio"])
+
+
+def test_that_its_waves_are_its_mean(data):
+    together = settings("separate", tuned=False)
+    tuned = together.tune(data, NOISE, np.random.default_rng(1))
+    model = together.fit(data, NOISE, tuned.result, np.random.default_rng(2))
+    np.testing.assert_allclose(waves.waves_of(model).mean(data.inputs), model.mean(data.inputs), rtol=1e-10, atol=1e-10)
+    assert model.sample(data.inputs[:4], 5, np.random.default_rng(3)).shape == (5, 4, 3)
+
+
+def test_that_a_constant_output_is_no_failure(data):
+    constant = Dataset(data.inputs, data.outputs * [1.0, 0.0, 1.0] + [0.0, 3.0, 0.0])
+    together = settings("separate")
+    tuned = together.tune(constant, NOISE, np.random.default_rng(1))
+    assert tuned.result["failure"].item() == ""
+    assert np.isfinite(tuned.result["objective_ratio"])
+    mean = together.fit(constant, NOISE, tuned.result, np.random.default_rng(2)).mean(data.inputs)
+    np.testing.assert_allclose(mean[:, 1], 3.0)
+
+
+def test_that_a_failed_output_fails_the_whole_and_is_named(data):
+    caught = settings("separate", prior={**COMMON["prior"], "amplitude": [-60.0, 0.1]}, max_restarts=0)
+    outcome = caught.tune(data, NOISE, np.random.default_rng(1)).result
+    assert outcome["failure"].item().startswith("output 0: ended at the zero predictor")
