@@ -1,0 +1,1 @@
+"""The cloud experiment: a single-column EDMF model whose five parameters are inferred from liquid water paths."""
