@@ -21,7 +21,7 @@ from rftune.data import Array
 from rftune.experiments.lorenz63.tables import STATES
 from rftune.experiments.outcomes import succeeded
 from rftune.experiments.protocol import load_repeats
-from rftune.figures import DATA, EMULATOR, TRUTH, Line, cell, convergence_figure, style, table_figure
+from rftune.figures import DATA, EMULATOR, MUTED, TRUTH, Line, cell, convergence_figure, style, table_figure
 
 Paths = Sequence[str]
 
@@ -153,43 +153,45 @@ def draw_ranks(table: Paths) -> Figure:
     frame = pd.read_csv(table[0])
     root = frame[(frame["seed"] == frame["seed"].iloc[0]) & (frame["case"] == frame["case"].iloc[0])]
     rows = root.set_index("emulator")
-    nonseparable = {str(r): f"nonseparable_{r}" for r in range(1, 10)}
-    separable = {f"({i},{o})": f"separable_{i}_{o}" for i in range(1, 4) for o in range(1, 4)}
+    nonseparable = {str(r): f"_{r}" for r in range(1, 10)}
+    separable = {f"({i},{o})": f"_{i}_{o}" for i in range(1, 4) for o in range(1, 4)}
     with style():
         figure, axes = plt.subplots(1, 2, figsize=(8.4, 3.3), sharey=True)
-        for axis, ranks in zip(axes, (nonseparable, separable), strict=True):
-            _draw_by_rank(axis, rows, ranks)
+        for axis, own, ranks in zip(axes, ("nonseparable", "separable"), (nonseparable, separable), strict=True):
+            labels = [label for label, rank in ranks.items() if own + rank in rows.index]
+            for structure, colour in ((own, EMULATOR), ("perturbation", MUTED)):
+                names = [structure + ranks[label] for label in labels]
+                _draw_by_rank(axis, rows.reindex(names), colour)
+            for error, line in (("test", "-"), ("training", "--")):
+                axis.axhline(float(rows[f"{error}_error_mean"]["gp"]), color=TRUTH, lw=1.2, ls=line)
+            axis.set_xticks(np.arange(len(labels)), labels)
         axes[0].set(xlabel="rank, nonseparable", ylabel="one-step error", yscale="log")
         axes[1].set(xlabel="(input, output) rank, separable")
         handles = [
-            Line2D([], [], c=EMULATOR, marker="o", ms=4, label="RF, test"),
-            Line2D([], [], c=EMULATOR, marker="o", ms=4, ls="--", mfc="white", label="RF, training"),
-            Line2D([], [], c=TRUTH, label="GP, test"),
-            Line2D([], [], c=TRUTH, ls="--", label="GP, training"),
+            Line2D([], [], c=EMULATOR, marker="o", ms=4, label="RF, diag(D)² + UUᵀ"),
+            Line2D([], [], c=MUTED, marker="o", ms=4, label="RF, the paper's (I + USUᵀ)²"),
+            Line2D([], [], c=TRUTH, label="GP"),
+            Line2D([], [], c="black", ls="-", label="test"),
+            Line2D([], [], c="black", ls="--", label="training"),
         ]
-        figure.legend(handles=handles, loc="outside upper center", ncols=4)
+        figure.legend(handles=handles, loc="outside upper center", ncols=5)
     return figure
 
 
-def _draw_by_rank(axis: Axes, rows: pd.DataFrame, ranks: dict[str, str]) -> None:
-    """Mean over re-tunings with its standard error, for the ranks that were run."""
-    run = {label: name for label, name in ranks.items() if name in rows.index}
-    places = np.arange(len(run))
+def _draw_by_rank(axis: Axes, rows: pd.DataFrame, colour: str) -> None:
+    """Mean over re-tunings with its standard error, a row per rank; NaN where a rank was not run."""
     styles: dict[str, Any] = {"test": {"ls": "-"}, "training": {"ls": "--", "mfc": "white"}}
     for error, options in styles.items():
-        chosen = rows.loc[list(run.values())]
         axis.errorbar(
-            places,
-            chosen[f"{error}_error_mean"],
-            chosen[f"{error}_error_standard_error"],
-            color=EMULATOR,
+            np.arange(len(rows)),
+            rows[f"{error}_error_mean"],
+            rows[f"{error}_error_standard_error"],
+            color=colour,
             marker="o",
             ms=4,
             lw=1.2,
             **options,
         )
-        axis.axhline(float(rows[f"{error}_error_mean"]["gp"]), color=TRUTH, lw=1.2, ls=options["ls"])
-    axis.set_xticks(places, list(run))
 
 
 def draw_table(table: Paths) -> Figure:
