@@ -37,6 +37,17 @@ class ConfigError(ValueError):
     """The config cannot be run; the message lists every problem found."""
 
 
+def without_absent(config: Config) -> dict[str, Any]:
+    """The config without the emulators that an override has set to null: that is how a preset leaves one out."""
+    kept = dict(config)
+    for experiment in EXPERIMENTS:
+        block = config.get(experiment)
+        if isinstance(block, Mapping) and isinstance(block.get("emulators"), Mapping):
+            emulators_left = {name: value for name, value in block["emulators"].items() if value is not None}
+            kept[experiment] = {**block, "emulators": emulators_left}
+    return kept
+
+
 def check(config: Config, schema: Config) -> None:
     """Raise a `ConfigError` that names each wrong entry, what was expected there and what came."""
     problems = _violations(config, schema, ()) + _not_finite(config, ())

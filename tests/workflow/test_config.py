@@ -215,6 +215,20 @@ def test_that_runs_are_every_seed_case_and_emulator_that_the_config_asks_for() -
     assert runs["d6", CONFIG["seed"], "rf_parallel"].n_workers is None
 
 
+def test_that_an_emulators_repeats_are_capped_by_its_experiments() -> None:
+    runs = rftune_config.runs(changed("lorenz63.repeats", 2), "lorenz63")
+    assert {run.repeats for run in runs if run.emulator.startswith("nonseparable")} == {2}
+    assert {run.repeats for run in runs if run.emulator == "gp"} == {1}
+
+
+def test_that_an_emulator_set_to_null_is_left_out() -> None:
+    config = rftune_config.without_absent(changed("ishigami.emulators.diagonal", None))
+    check(config, SCHEMA)
+    assert "diagonal" not in {run.emulator for run in rftune_config.runs(config, "ishigami")}
+    needed = rftune_config.without_absent(changed("ishigami.emulators.lowrank", None))
+    assert problems(needed) == ["ishigami.emulators: missing key 'lowrank'"]
+
+
 def test_that_an_unknown_case_of_an_emulator_is_named() -> None:
     (problem,) = problems(changed("sobol_g.emulators.m25.cases", ["six"]))
     assert problem == "sobol_g.emulators.m25.cases: no case six; the cases are d3, d6, d10, d20"

@@ -115,7 +115,8 @@ def test_that_the_presets_plan_the_whole_chain_and_write_nothing(
     make_project: Callable[..., Project], preset: str | None
 ) -> None:
     project = make_project()
-    config = merged(CONFIG, yaml.safe_load((ROOT / preset).read_text()) if preset else {})
+    overrides = yaml.safe_load((ROOT / preset).read_text()) if preset else {}
+    config = rftune_config.without_absent(merged(CONFIG, overrides))
     counts = Counter(rule for rule, _ in project.planned(*(("--configfile", preset) if preset else ())))
     runs = [run for name in rftune_config.experiments(config) for run in rftune_config.runs(config, name)]
     n_jobs = sum(math.ceil(run.repeats / config[run.experiment]["repeats_per_job"]) for run in runs)

@@ -18,6 +18,7 @@ jobs.use_library(ROOT / "src")
 ENVIRONMENT = str(ROOT / "environment.yml")  # for --software-deployment-method conda
 PAPER_VALUES = str(ROOT / "config/paper_values.yaml")
 
+config.update(rftune_config.without_absent(config))
 try:
     rftune_config.check(
         config,

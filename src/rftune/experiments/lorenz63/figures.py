@@ -180,10 +180,12 @@ def draw_ranks(table: Paths) -> Figure:
 
 def _draw_by_rank(axis: Axes, rows: pd.DataFrame, colour: str) -> None:
     """Mean over re-tunings with its standard error, a row per rank; NaN where a rank was not run."""
+    places = np.flatnonzero(rows["test_error_mean"].notna())
+    rows = rows.iloc[places]
     styles: dict[str, Any] = {"test": {"ls": "-"}, "training": {"ls": "--", "mfc": "white"}}
     for error, options in styles.items():
         axis.errorbar(
-            np.arange(len(rows)),
+            places,
             rows[f"{error}_error_mean"],
             rows[f"{error}_error_standard_error"],
             color=colour,
