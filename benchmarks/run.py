@@ -27,7 +27,7 @@ from problems import ISHIGAMI, LARGE, MIDDLE, TINY, Size
 from threadpoolctl import threadpool_limits
 from timing import Row, best_seconds, show, verdict
 
-from rftune import dynamics, eki, features, gp, kernels, objective, regression, tuning, waves
+from rftune import dynamics, eki, features, gp, kernels, objective, regression, rollouts, tuning
 from rftune.scaling import Emulator, Scaling
 from rftune.structures import Normal, Priors, make_structure
 
@@ -255,9 +255,9 @@ def integrator(n_samples: int, n_members: int, n_features: int, n_predict: int, 
     drawn = features.draw(structure, tuned.parameters, n_predict, scaled.outputs.var(axis=0), np.random.default_rng(12))
     model = Emulator(scaling, regression.fit(drawn, scaled, 1.0))
     start = data.inputs[:1]
-    np.testing.assert_allclose(waves.iterate(model, start, 20), dynamics.iterate(model.mean, start, 20), rtol=1e-8)
+    np.testing.assert_allclose(rollouts.iterate(model, start, 20), dynamics.iterate(model.mean, start, 20), rtol=1e-8)
     calls: dict[str, Callable[[], Any]] = {
-        "compiled": lambda: waves.iterate(model, start, n_steps),
+        "compiled": lambda: rollouts.iterate(model, start, n_steps),
         "repeated calls": lambda: dynamics.iterate(model.mean, start, n_steps // 20),
     }
     seconds = best_seconds(calls, 1)

@@ -85,10 +85,14 @@ def rbf_ridge(data: Dataset, rng: np.random.Generator) -> PointModel:
     return PointModel.of(function, data)
 
 
+def check_sizes_of_persistence(n_inputs: int, n_outputs: int) -> None:
+    if n_inputs != n_outputs:
+        raise ValueError(f"persistence needs as many outputs as inputs; got {n_outputs} and {n_inputs}")
+
+
 def persistence(data: Dataset, rng: np.random.Generator) -> PointModel:
     """The input itself: of a next-step map, no change."""
-    if data.n_inputs != data.n_outputs:
-        raise ValueError(f"persistence needs as many outputs as inputs; got {data.n_outputs} and {data.n_inputs}")
+    check_sizes_of_persistence(data.n_inputs, data.n_outputs)
     return PointModel.of(lambda inputs: np.array(inputs), data)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -177,18 +176,21 @@ def _without_required(schema: Any) -> Any:
 def _experiment_problems(config: Config, schema: Config, experiment: str) -> list[str]:
     module = _data_module(experiment)
     problems, shapes = [], {}
-    for case, settings in cases(config, experiment).items():
+    try:
+        known = cases(config, experiment)
+    except ValueError as error:
+        return [f"{experiment}: {error}"]
+    for case, settings in known.items():
         try:
             shapes[case] = module.shape(module.Settings(**settings))
         except ValueError as error:
             problems.append(f"{experiment}.data{_named(case, config, experiment)}: {error}")
     for name, block in config[experiment]["emulators"].items():
         own = [case for case in block.get("cases", shapes) if case in shapes]
-        unknown = [case for case in block.get("cases", []) if not re.fullmatch(module.CASE_PATTERN, case)]
+        unknown = [case for case in block.get("cases", []) if not module.is_case(case)]
         place = f"{experiment}.emulators.{name}"
         if unknown:
-            known = ", ".join(cases(config, experiment))
-            problems.append(f"{place}.cases: no case {', '.join(unknown)}; the cases are {known}")
+            problems.append(f"{place}.cases: no case {', '.join(unknown)}; the cases are {', '.join(known)}")
         settings = _complete_settings(config, experiment, name)
         named = {_named(case, config, experiment): shapes[case] for case in own}
         problems += _emulator_problems(settings, schema, place, named)

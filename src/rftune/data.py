@@ -1,14 +1,17 @@
-"""Data sets and predictions: frozen, validated, samples are rows."""
+"""Data sets, predictions and what a fitted model offers: frozen, validated, samples are rows."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
+
+# What a tuning says of itself, stored with its hyperparameters and carried along with its predictions.
+OUTCOME = ("failure", "n_restarts", "n_failed_members", "objective_ratio")
 
 
 def as_matrix(name: str, values: Any, n_columns: int | None = None) -> Array:
@@ -94,3 +97,19 @@ class Prediction:
         """Pointwise posterior standard deviations, (n_samples, n_outputs)."""
         variance: Array = np.diagonal(self.covariance, axis1=1, axis2=2)
         return np.sqrt(np.maximum(variance, 0.0))
+
+
+class Model(Protocol):
+    """A fitted emulator: a Gaussian process posterior over functions (n_inputs -> n_outputs)."""
+
+    def mean(self, inputs: Array) -> Array:
+        """Posterior mean, (n_samples, n_outputs)."""
+        ...
+
+    def predict(self, inputs: Array) -> Prediction:
+        """Posterior mean and pointwise covariance."""
+        ...
+
+    def sample(self, inputs: Array, n_draws: int, rng: np.random.Generator) -> Array:
+        """Joint draws of the posterior function at the inputs, (n_draws, n_samples, n_outputs)."""
+        ...

@@ -18,6 +18,8 @@ Method = Literal["euler", "rk4"]
 
 # Beyond this size of any state a trajectory has left for good.
 ESCAPED = 1000.0
+# Share of the attractor's scale within which a trajectory repeats itself.
+CAPTURED = 0.02
 
 
 def integrator(tendency: Tendency, time_step: float, method: Method = "euler") -> Step:
@@ -74,8 +76,9 @@ def departure(
 ) -> Departure:
     """Whether a trajectory escaped, or ended in a fixed point or a short cycle, and from which time on.
 
-    A chaotic orbit cannot follow a periodic one for long: with a Lyapunov exponent λ a distance grows by exp(λ·window)
-    within the window, so repetition to a thousandth of the attractor's scale means capture.
+    It has been caught in a cycle when every state of the window lies, to `CAPTURED` of the attractor's scale, on the
+    path that the trajectory took one period before, between two of its states. A chaotic orbit cannot follow its own
+    past for long: a distance grows by exp(λ·window) within the window, λ the Lyapunov exponent.
 
     Parameters
     ----------
@@ -94,15 +97,31 @@ def departure(
         return Departure("escaped", float(np.argmax(escaped)) * time_step)
     scaled = trajectory / scales
     n_window = min(round(window / time_step), (len(scaled) - 1) // 2)
-    for lag in range(1, min(round(period / time_step), n_window) + 1):
-        if np.abs(scaled[-1] - scaled[-1 - lag]).max() > 1e-3:
+    moves = np.ptp(scaled[-n_window:], axis=0).max() > CAPTURED
+    for lag in range(1, min(round(period / time_step), n_window) + 1) if moves else [1]:
+        if _distance_to_path(scaled[-lag - 3 :], lag)[-1] > CAPTURED:
             continue  # one comparison rules out nearly every lag
-        distance = np.abs(scaled[lag:] - scaled[:-lag]).max(axis=1)
-        if distance[-n_window:].max() <= 1e-3:
-            apart = np.flatnonzero(distance > 1e-3)
-            moving = np.ptp(scaled[-n_window:], axis=0).max() > 2e-3
-            return Departure("cycle" if moving else "fixed point", (apart[-1] + 1 if len(apart) else 0) * time_step)
+        distance = _distance_to_path(scaled, lag)
+        # Slow motion is close to its own immediate past: a cycle has been away in between.
+        excursion = np.linalg.norm(scaled[-lag - 1 :] - scaled[-1], axis=1).max()
+        if distance[-n_window:].max() <= CAPTURED and (not moves or excursion > 2 * CAPTURED):
+            apart = np.flatnonzero(distance > CAPTURED)
+            since = apart[-1] + 1 if len(apart) else 0
+            return Departure("cycle" if moves else "fixed point", float(since) * time_step)
     return Departure("", np.nan)
+
+
+def _distance_to_path(states: Array, lag: int) -> Array:
+    """Distance of each state, from the second on that has one, to the segment between the two states before it by lag.
+
+    Entry n is that of state n + 1 + lag to the segment from state n to state n + 1.
+    """
+    first, second, point = states[: -1 - lag], states[1:-lag], states[1 + lag :]
+    along = second - first
+    squared = np.einsum("ij,ij->i", along, along)
+    share = np.einsum("ij,ij->i", point - first, along) / np.where(squared > 0, squared, 1.0)
+    nearest = first + np.clip(share, 0.0, 1.0)[:, None] * along
+    return np.asarray(np.linalg.norm(point - nearest, axis=1))
 
 
 def horizons(predicted: Array, truth: Array, threshold: float, time_step: float) -> Array:

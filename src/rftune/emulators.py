@@ -15,14 +15,11 @@ import numpy as np
 import xarray as xr
 
 from rftune import eki, features, gp, objective, regression, separate, tuning
-from rftune.baselines import BASELINES
-from rftune.data import Array, Dataset
-from rftune.scaling import Emulator, Model, Scaling
+from rftune.baselines import BASELINES, check_sizes_of_persistence
+from rftune.data import OUTCOME, Array, Dataset, Model
+from rftune.scaling import Emulator, Scaling
 from rftune.structures import Draw, Normal, Priors, Rank, Structure, make_structure
 from rftune.tuning import Progress
-
-# What a tuning says of itself.
-OUTCOME = ("failure", "n_restarts", "n_failed_members", "objective_ratio")
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,8 +60,8 @@ class Baseline:
     name: str
 
     def check(self, n_samples: int, n_inputs: int, n_outputs: int) -> None:
-        if self.name == "persistence" and n_inputs != n_outputs:
-            raise ValueError(f"persistence needs as many outputs as inputs; got {n_outputs} and {n_inputs}")
+        if self.name == "persistence":
+            check_sizes_of_persistence(n_inputs, n_outputs)
 
     def tune(
         self,

@@ -12,6 +12,7 @@ import math
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -119,7 +120,45 @@ def _cosine_numba(values: Floats, phases: Floats, amplitude: Floats) -> None:
 
 cosine_numba: CosinePass | None = None if cosine_rows_numba is None else _cosine_numba
 cosine_pass: CosinePass = cosine_numba or cosine_numpy
-SINE_FLOAT64 = _SINE[np.dtype(np.float64)]
+_SINE_FLOAT64 = _SINE[np.dtype(np.float64)]
+
+
+def _iterate_waves(trajectory: Any, weights: Any, phases: Any, readout: Any, offset: Any, limit: Any) -> None:
+    """Fill a trajectory (n_steps + 1, p) from its first row by u -> offset + readout · cos(weightsᵀ u + phases).
+
+    It stops where a state is not finite or beyond the limit. ``weights`` and ``readout`` are (p, k). It is here, beside
+    the cosine that it calls, because Numba's cache notices changes in a function's own file only.
+    """
+    n_states, n_waves = weights.shape
+    waves = np.empty((1, n_waves))
+    ones = np.ones(n_waves)
+    row = waves[0]
+    state = np.empty(n_states)
+    for n in range(1, len(trajectory)):
+        row[:] = 0.0
+        for i in range(n_states):
+            for j in range(n_waves):
+                row[j] += trajectory[n - 1, i] * weights[i, j]
+        cosine_rows_numba(waves, phases, ones, _SINE_FLOAT64)
+        for i in range(n_states):
+            total = 0.0
+            for j in range(n_waves):
+                total += readout[i, j] * row[j]
+            state[i] = offset[i] + total
+            if not (abs(state[i]) <= limit):
+                return
+        trajectory[n] = state
+
+
+@cache
+def wave_iteration() -> Any:
+    """`_iterate_waves` compiled, when it is first needed; None without Numba."""
+    if cosine_rows_numba is None:
+        return None
+    matrix, vector = "float64[:,::1]", "float64[::1]"
+    signature = f"void({matrix}, {matrix}, {vector}, {matrix}, {vector}, float64)"
+    # The sums over waves may be reassociated: that is what vectorises them. The cosine keeps its own, stricter rules.
+    return compiled(_iterate_waves, [signature], {"contract", "reassoc"})
 
 
 def fourier_features(

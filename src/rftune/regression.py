@@ -45,13 +45,15 @@ def fit(features: Features, data: Dataset, noise: Any) -> NativeRegression | Sha
 
 
 def strongest(features: Features, data: Dataset, noise: Any, n_kept: int) -> Features:
-    """Of a large draw, the features with the largest coefficients (their norm over outputs) in a fit to the data.
+    """Of a large draw, the features that contribute most to a fit to the data: by their coefficient, √ς in it.
 
     What the data do not need is dropped, so the kept ones say more than as many drawn at once. They are no longer a
     draw from the tuned distribution: a posterior covariance made with them is that of the kept features alone.
     """
-    coefficients = fit(features, data, noise).coefficients.reshape(features.n_features, -1)
-    order = np.argsort(-np.linalg.norm(coefficients, axis=1), kind="stable")
+    coefficients = fit(features, data, noise).coefficients
+    if features.outputs == "shared":
+        coefficients = np.linalg.norm(coefficients * np.sqrt(features.amplitude), axis=1)
+    order = np.argsort(-np.abs(coefficients), kind="stable")
     return features.subset(np.sort(order[:n_kept]))
 
 

@@ -3,28 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
-from rftune.data import Array, Dataset, Prediction, as_matrix
+from rftune.data import Array, Dataset, Model, Prediction, as_matrix
 from rftune.waves import Waves, waves_of
-
-
-class Model(Protocol):
-    """A fitted emulator: a Gaussian process posterior over functions (n_inputs -> n_outputs)."""
-
-    def mean(self, inputs: Array) -> Array:
-        """Posterior mean, (n_samples, n_outputs)."""
-        ...
-
-    def predict(self, inputs: Array) -> Prediction:
-        """Posterior mean and pointwise covariance."""
-        ...
-
-    def sample(self, inputs: Array, n_draws: int, rng: np.random.Generator) -> Array:
-        """Joint draws of the posterior function at the inputs, (n_draws, n_samples, n_outputs)."""
-        ...
 
 
 def noise_covariance(noise: Any, n_outputs: int) -> Array:

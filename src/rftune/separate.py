@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rftune.data import Array, Dataset, Prediction
-from rftune.scaling import Model
+from rftune.data import Array, Dataset, Model, Prediction
 from rftune.waves import Waves, waves_of
 
 

@@ -3,6 +3,7 @@
 from functools import partial
 
 import numpy as np
+import pandas as pd
 import pytest
 import xarray as xr
 
@@ -12,6 +13,7 @@ from rftune.data import Dataset
 from rftune.experiments.lorenz63 import analysis, data, figures, prediction, tables
 from rftune.experiments.outcomes import Stored
 from rftune.experiments.protocol import OUTCOME, training_set
+from rftune.figures import MUTED
 
 SMALL = {
     "sigma": 10.0,
@@ -80,6 +82,8 @@ def test_that_the_test_stretch_starts_where_training_ends(made):
         ({"test_time": 100.0}, "test_time must be at most long_time"),
         ({"n_starts": 400}, "400 starts are too many"),
         ({"start": [1.0, 0.0]}, "start must have 3 numbers"),
+        ({"time_step": 0.03}, r"train_time must be a whole number of time steps of 0\.03; got 10"),
+        ({"test_time": 0.001}, "test_time must be a whole number of time steps"),
     ],
 )
 def test_that_settings_that_do_not_fit_are_refused(changes, message):
@@ -93,12 +97,20 @@ def test_that_an_unstable_time_step_is_refused_with_a_remedy():
 
 
 def test_that_a_case_is_a_noise_level():
-    block = {"noise_variances": [1e-4, 0.01], "data": {"sigma": 1.0}}
+    block = {"noise_variances": [0.01, 1e-4], "data": {"sigma": 1.0}}
     expected = {
         v: {"sigma": 1.0, "noise_variance": float(v.removeprefix("noise"))} for v in ("noise0.0001", "noise0.01")
     }
     assert data.cases(block) == expected
+    assert list(data.cases(block)) == ["noise0.0001", "noise0.01"]  # the lowest first
     assert data.shape(settings()) == (200, 3, 3)
+    with pytest.raises(ValueError, match="noise_variances must differ"):
+        data.cases({"noise_variances": [1e-4, 1.0000001e-4], "data": {}})
+
+
+@pytest.mark.parametrize(("name", "known"), [("noise0.0001", True), ("noise1e-4", False), ("loud", False)])
+def test_that_a_case_has_one_name(name, known):
+    assert data.is_case(name) == known
 
 
 def test_that_the_true_map_is_a_perfect_integrator(made):
@@ -178,7 +190,8 @@ def test_that_the_yardstick_is_between_nothing_and_everything(yardstick):
 
 
 def save(result, folder, name):
-    storage.save(result, folder / f"{name}.nc", settings={}, seed=1)
+    prior = {"prior": {"amplitude": [0.0, 2.0], "log_scale": [-1.0, 1.5]}}
+    storage.save(result, folder / f"{name}.nc", settings=prior, seed=1)
     return [str(folder / f"{name}.nc")]
 
 
@@ -224,16 +237,37 @@ def test_that_the_table_counts_failures_and_shows_departures(table):
     assert rows.loc["gp", "horizon_lyapunov_times"] == pytest.approx(8.0 * rows.loc["truth", "lyapunov_exponent"])
 
 
+def test_that_a_fate_is_told_in_words(made):
+    def fate(reason, time, failure=""):
+        return figures._fate(xr.Dataset({"left_reason": reason, "left_time": time, "failure": failure}), made)
+
+    assert fate("", np.nan) == "stays on the attractor for 60 time units"
+    assert fate("cycle", 30.0) == "is caught in a cycle after 30.00 time units"  # beyond the trace
+    assert fate("fixed point", 4.0) == "comes to rest after 4.00 time units (dashed)"
+    assert fate("escaped", 0.01, "ended at the zero predictor") == "its tuning failed"
+
+
 def test_that_figures_are_drawn_from_stored_results(stored, table, tmp_path):
     names = ("untuned", "gp", "nonseparable_4")
     sources = {f"{name}_{kind}": stored[f"{name}_{kind}"] for name in names for kind in ("predicted", "analysis")}
     figure = figures.draw_integrators(stored["data"], stored["truth"], **sources)
     titles = [block.get_suptitle() for block in figure.subfigs]
-    assert titles[0].startswith("RF untuned, rank 4: escapes after 0.")
+    assert titles[0].startswith("RF untuned, rank 4 (a ~ N(0, 2²), log D ~ N(-1, 1.5²)): escapes after 0.")
+    assert titles[0].endswith("(dashed)")
     assert titles[1] == "GP: stays on the attractor for 60 time units"
     figure = figures.draw_distributions(stored["truth"], stored["nonseparable_4_analysis"])
-    assert figure.legends[0].get_texts()[2].get_text() == "RF, 1 re-tunings, 1 stay"
+    assert figure.legends[0].get_texts()[2].get_text() == "RF: 1 of 2 re-tunings stay"
+    figure = figures.draw_distributions(stored["truth"], stored["untuned_analysis"])
+    assert figure.legends[0].get_texts()[3].get_text() == "1 leave the attractor"
     table.to_csv(tmp_path / "table.csv", index=False)
     figure = figures.draw_ranks([str(tmp_path / "table.csv")])
     assert [tick.get_text() for tick in figure.axes[0].get_xticklabels()] == ["4"]
+    assert figure.legends[0].get_texts()[0].get_text() == "RF, diag(D)² + UUᵀ, n = 2, 1 failed"
+    ranks = table.set_index("emulator").rename(index={"untuned": "nonseparable_7"}).reset_index()
+    ranks = pd.concat([ranks, ranks[ranks["emulator"] == "nonseparable_4"].assign(emulator="perturbation_7")])
+    ranks.to_csv(tmp_path / "ranks.csv", index=False)
+    figure = figures.draw_ranks([str(tmp_path / "ranks.csv")])
+    assert [tick.get_text() for tick in figure.axes[0].get_xticklabels()] == ["4", "7"]
+    grey = [line.get_xdata().tolist() for line in figure.axes[0].lines if line.get_color() == MUTED]
+    assert grey == [[1], [1]]  # at rank 7 only, test and training
     assert figures.draw_table([str(tmp_path / "table.csv")]).axes[0].tables

@@ -84,10 +84,32 @@ def test_that_departures_are_named_with_their_time():
     assert dynamics.departure(resting, dt, scales).reason == "fixed point"
     assert dynamics.departure(resting, dt, scales).time == pytest.approx(30.0, abs=2 * dt)
 
-    circle = np.column_stack([np.cos(2 * np.pi * t), np.sin(2 * np.pi * t)])  # period 1, that is 100 steps
-    cycle = np.where(t[:, None] < 40, chaotic, circle)
-    assert dynamics.departure(cycle, dt, scales).reason == "cycle"
-    assert dynamics.departure(cycle, dt, scales).time == pytest.approx(40.0, abs=2 * dt)
+
+@pytest.mark.parametrize("period", [1.0, 1.003, 0.7537, 4.9])
+def test_that_a_cycle_is_noticed_whatever_its_period(period):
+    dt = 0.01
+    t = np.arange(8001) * dt
+    angle = 2 * np.pi * t / period
+    wandering = np.cumsum(np.random.default_rng(3).standard_normal((len(t), 2)), axis=0) / 20
+    caught = np.where(t[:, None] < 40, wandering, np.column_stack([np.cos(angle), np.sin(angle)]))
+    left = dynamics.departure(caught, dt, np.ones(2))
+    assert left.reason == "cycle"
+    assert left.time == pytest.approx(40.0, abs=period)
+
+
+@pytest.mark.parametrize("rho", [160.0, 350.0])
+def test_that_stable_periodic_orbits_of_lorenz_are_cycles(rho):
+    def tendency(states):
+        x, y, z = states.T
+        return np.column_stack([10 * (y - x), x * (rho - z) - y, x * y - 8 / 3 * z])
+
+    run = dynamics.iterate(dynamics.integrator(tendency, 0.005, "rk4"), np.array([[1.0, 5.0, 100.0]]), 20_000)[0]
+    assert dynamics.departure(run, 0.005, run.std(axis=0)).reason == "cycle"
+
+
+def test_that_slow_motion_is_no_cycle():
+    line = np.linspace(0.0, 30.0, 8001)[:, None]  # every state is close to the one before
+    assert dynamics.departure(line, 0.01, np.ones(1)).reason == ""
 
 
 def test_that_the_true_attractor_is_no_cycle():

@@ -1,11 +1,9 @@
-"""Emulators as sums of waves: the same function, and the compiled trajectories those of repeated calls."""
-
-from functools import partial
+"""Emulators as sums of waves: the same function, and compiled trajectories that are those of repeated calls."""
 
 import numpy as np
 import pytest
 
-from rftune import baselines, dynamics, features, kernels, regression, waves
+from rftune import baselines, dynamics, features, kernels, regression, rollouts, waves
 from rftune.data import Dataset
 from rftune.scaling import Emulator, Scaling
 from rftune.structures import make_structure
@@ -25,6 +23,7 @@ def emulator(outputs, noise, seed=0, n_features=40, p=3):
     return Emulator(scaling, regression.fit(drawn, scaled, 1.0)), inputs
 
 
+COMPILED = pytest.mark.skipif(kernels.cosine_rows_numba is None, reason="Numba is missing or switched off")
 CORRELATED = np.array([[0.02, 0.01, 0.0], [0.01, 0.03, 0.0], [0.0, 0.0, 0.01]])
 
 
@@ -53,18 +52,20 @@ def random_waves(n_states, n_waves, scale, seed=1):
     )
 
 
-@pytest.mark.skipif(kernels.cosine_rows_numba is None, reason="Numba is missing or switched off")
+@COMPILED
 @pytest.mark.parametrize(("n_states", "n_waves"), [(1, 1), (2, 7), (3, 64), (5, 33)])
 def test_that_compiled_trajectories_are_those_of_repeated_calls(n_states, n_waves):
     model = random_waves(n_states, n_waves, 0.5)  # contracting: rounding does not grow
     starts = np.random.default_rng(2).standard_normal((4, n_states))
-    np.testing.assert_allclose(model.iterate(starts, 30), dynamics.iterate(model.mean, starts, 30), rtol=0, atol=1e-12)
+    fast, slow = rollouts.iterate_waves(model, starts, 30), dynamics.iterate(model.mean, starts, 30)
+    np.testing.assert_allclose(fast, slow, rtol=0, atol=1e-12)
 
 
+@COMPILED
 def test_that_escapes_stop_compiled_trajectories_at_the_same_step():
     model = random_waves(2, 20, 30.0)
     starts = np.random.default_rng(3).standard_normal((20, 2))
-    fast, slow = (run(starts, 3, limit=30.0) for run in (model.iterate, partial(dynamics.iterate, model.mean)))
+    fast, slow = rollouts.iterate_waves(model, starts, 3, 30.0), dynamics.iterate(model.mean, starts, 3, 30.0)
     escaped = np.isnan(slow).any(axis=2)
     assert 0 < escaped[:, -1].sum() < 20  # some do and some do not, before rounding has grown
     np.testing.assert_array_equal(np.isnan(fast).any(axis=2), escaped)
@@ -73,14 +74,16 @@ def test_that_escapes_stop_compiled_trajectories_at_the_same_step():
 def test_that_nan_starts_and_unequal_sizes_are_refused():
     model = random_waves(2, 5, 1.0)
     with pytest.raises(ValueError, match="starts must be finite"):
-        model.iterate(np.array([[0.0, np.nan]]), 3)
+        rollouts.iterate_waves(model, np.array([[0.0, np.nan]]), 3)
     with pytest.raises(ValueError, match="as many outputs as inputs"):
-        Waves(model.weights, model.phases, model.readout[:1], model.offset[:1]).iterate(np.zeros((1, 2)), 3)
+        rollouts.iterate_waves(
+            Waves(model.weights, model.phases, model.readout[:1], model.offset[:1]), np.zeros((1, 2)), 3
+        )
 
 
 def test_that_a_model_is_iterated_whether_or_not_it_is_waves():
     model, inputs = emulator("shared", 0.01)
-    assert waves.iterate(model, inputs[:2], 3).shape == (2, 4, 3)
+    assert rollouts.iterate(model, inputs[:2], 3).shape == (2, 4, 3)
     data = Dataset(inputs, inputs)
-    still = waves.iterate(baselines.persistence(data, np.random.default_rng(0)), inputs[:2], 3)
+    still = rollouts.iterate(baselines.persistence(data, np.random.default_rng(0)), inputs[:2], 3)
     np.testing.assert_array_equal(still, np.repeat(inputs[:2, None], 4, axis=1))

@@ -190,6 +190,12 @@ def test_that_a_changed_setting_reruns_what_depends_on_it(
             id="drawing code redraws",
         ),
         pytest.param(
+            "src/rftune/dynamics.py",
+            replaced("ESCAPED = 1000.0", "ESCAPED = 999.0"),
+            set(),
+            id="dynamics have no part in Ishigami",
+        ),
+        pytest.param(
             "src/rftune/sensitivity.py",
             replaced("CONFIDENCE_LEVEL = 0.95", "CONFIDENCE_LEVEL = 0.9"),
             data() | stages("tune", "predict", "analyse") | drawn(*ARTIFACTS),

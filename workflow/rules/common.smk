@@ -1,5 +1,6 @@
 # The checked config, and what the rules derive from it: paths, chunks of repeats, code fingerprints.
 
+import re
 import sys
 from functools import cache
 from pathlib import Path
@@ -69,7 +70,7 @@ def chunks(run):
 
 def either(values):
     """A pattern that matches the values and nothing else."""
-    return "|".join(sorted({str(value) for value in values}))
+    return "|".join(sorted({re.escape(str(value)) for value in values}))
 
 
 wildcard_constraints:
@@ -141,7 +142,12 @@ def case_path(name, experiment, case, seed):
 def run_paths(name, experiment, case, seed, emulator):
     """The files of a run: its "analysis", or chunks of repeats ("tuned", "predicted", "times")."""
     folder = CASE.format(experiment=experiment, case=case, seed=seed)
-    run = RUNS[experiment, case, int(seed), emulator]
+    run = RUNS.get((experiment, case, int(seed), emulator))
+    if run is None:
+        raise WorkflowError(
+            f"{experiment}: emulator {emulator} is not run in case {case} at seed {seed}, and a figure needs it: "
+            f"add the case to its cases"
+        )
     return [
         f"{folder}/{emulator}/{name}{chunk}.nc"
         for chunk in ([""] if name == "analysis" else [f"-{chunk}" for chunk in chunks(run)])

@@ -1,6 +1,6 @@
 """The paper's experiments. Each is a package with the modules of its stages:
 
-- ``data``: ``Settings``, ``CASE_PATTERN``, ``cases(block)``, ``shape(settings)`` and ``make_data(settings, rng)``;
+- ``data``: ``Settings``, ``is_case(name)``, ``cases(block)``, ``shape(settings)`` and ``make_data(settings, rng)``;
 - ``prediction``: ``predict(model, data)``, what is asked of one fitted emulator;
 - ``analysis``: ``analyse(data, predictions, rng=...)`` and ``analyse_truth(data, rng=...)``, with the experiment's own
   settings (config blocks ``analysis`` and ``truth``) as further keywords;

@@ -10,11 +10,9 @@ import numpy as np
 import xarray as xr
 
 from rftune import storage
-from rftune.data import Array, Dataset, as_matrix
-from rftune.scaling import Model
+from rftune.data import OUTCOME, Array, Dataset, Model, as_matrix
 
-# What a tuning says of itself (`emulators.OUTCOME`), carried along with its predictions.
-OUTCOME = ("failure", "n_restarts", "n_failed_members", "objective_ratio")
+__all__ = ["OUTCOME", "load_repeats", "pack_data", "predict_means", "stack_repeats", "training_set"]
 
 
 def pack_data(training: Dataset, noise_covariance: Array, points: Array, truth: Array, **more: Any) -> xr.Dataset:

@@ -13,7 +13,6 @@ import xarray as xr
 from rftune.data import Array
 from rftune.experiments import indices
 
-CASE_PATTERN = "standard"
 N_INPUTS = 3
 BOUNDS = np.array([[-np.pi, np.pi]] * N_INPUTS)
 
@@ -63,6 +62,11 @@ def analytic_indices(a: float, b: float) -> tuple[Array, Array]:
 def shape(settings: Settings) -> tuple[int, int, int]:
     """Numbers of training samples, inputs and outputs."""
     return settings.n_train, N_INPUTS, 1
+
+
+def is_case(name: str) -> bool:
+    """Whether a name is that of a case, of this config or another."""
+    return name == "standard"
 
 
 def cases(block: Mapping[str, Any]) -> dict[str, dict[str, Any]]:

@@ -96,7 +96,7 @@ def _distances(values: Array, truth: Array) -> tuple[float, float]:
 def _nearby_distances(settings: Settings, long_truth: Array, n_pairs: int, rng: np.random.Generator) -> Array:
     """KS and Wasserstein distances of each marginal between the trajectories of a pair, (n_pairs, 3, 2)."""
     step, n_steps = settings.integrator(), settings.n_steps(settings.long_time)
-    starts = long_truth[rng.choice(len(long_truth), n_pairs, replace=False)]
+    starts = long_truth[rng.integers(len(long_truth), size=n_pairs)]
     shifts = rng.standard_normal(starts.shape)
     others = starts + 1e-6 * shifts / np.linalg.norm(shifts, axis=1, keepdims=True)
     found = []

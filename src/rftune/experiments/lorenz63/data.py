@@ -14,8 +14,9 @@ from rftune import dynamics
 from rftune.data import Array, Dataset
 from rftune.experiments.protocol import pack_data
 
-CASE_PATTERN = r"noise[0-9.e+-]+"
 N_STATES = 3
+# Of the norm of the attractor's standard deviations: the error at which a forecast has lost its skill.
+SKILL_THRESHOLD = 0.4
 
 
 @dataclass(frozen=True)
@@ -56,6 +57,10 @@ class Settings:
     horizon_time: float
 
     def __post_init__(self) -> None:
+        for name in ("train_time", "test_time", "long_time", "horizon_time"):
+            time = getattr(self, name)
+            if self.n_steps(time) < 1 or abs(self.n_steps(time) * self.time_step - time) > 1e-6 * time:
+                raise ValueError(f"{name} must be a whole number of time steps of {self.time_step:g}; got {time:g}")
         if len(self.start) != N_STATES:
             raise ValueError(f"start must have {N_STATES} numbers; got {list(self.start)}")
         if not 1 <= self.n_train <= self.n_steps(self.train_time):
@@ -89,9 +94,25 @@ def shape(settings: Settings) -> tuple[int, int, int]:
     return settings.n_train, N_STATES, N_STATES
 
 
+def case_name(noise_variance: float) -> str:
+    return f"noise{noise_variance:g}"
+
+
+def is_case(name: str) -> bool:
+    """Whether a name is that of a case, of this config or another."""
+    try:
+        return name == case_name(float(name.removeprefix("noise")))
+    except ValueError:
+        return False
+
+
 def cases(block: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """Data settings of every case: one per noise level."""
-    return {f"noise{v:g}": {**block["data"], "noise_variance": v} for v in block["noise_variances"]}
+    """Data settings of every case: one per noise level, the lowest first."""
+    variances = sorted(block["noise_variances"])
+    found = {case_name(v): {**block["data"], "noise_variance": v} for v in variances}
+    if len(found) < len(variances):
+        raise ValueError(f"noise_variances must differ in their first six digits; got {variances}")
+    return found
 
 
 def make_data(settings: Settings, rng: np.random.Generator) -> xr.Dataset:

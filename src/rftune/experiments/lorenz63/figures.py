@@ -18,6 +18,7 @@ from matplotlib.lines import Line2D
 
 from rftune import storage
 from rftune.data import Array
+from rftune.experiments.lorenz63.data import SKILL_THRESHOLD
 from rftune.experiments.lorenz63.tables import STATES
 from rftune.experiments.outcomes import succeeded
 from rftune.experiments.protocol import load_repeats
@@ -37,7 +38,7 @@ NAMES = {
     "separate": "RF separate outputs",
 }
 # Limits of the axes of x, y and z.
-LIMITS = ((-22.0, 22.0), (-30.0, 30.0), (0.0, 52.0))
+LIMITS = ((-22.0, 22.0), (-30.0, 30.0), (0.0, 55.0))
 N_CONVERGENCE = 20  # the paper's number of restarts in F8
 
 
@@ -66,9 +67,10 @@ def draw_integrators(data: Paths, truth: Paths, **sources: Paths) -> Figure:
             for axis in axes[:-1, 0]:
                 axis.tick_params(labelbottom=False)
             axes[-1, 0].set_xlabel("time")
-            block.suptitle(f"{NAMES[name]}: {_fate(predicted, known)}", fontsize=10)
+            block.suptitle(f"{_name(name, predicted)}: {_fate(predicted, known)}", fontsize=9.5)
         handles = [Line2D([], [], c=TRUTH, label="truth"), Line2D([], [], c=EMULATOR, label="emulator")]
         blocks[0].legend(handles=handles, loc="upper right", ncols=2)
+        blocks[0].text(0.01, 0.99, _noise(known), va="top", fontsize=9)
     return figure
 
 
@@ -91,17 +93,35 @@ def _draw_density(axis: Axes, truth: xr.Dataset, analysis: xr.Dataset, i: int) -
     axis.set(xlim=LIMITS[i], ylim=(0, 1.35 * truth["density"].values[i].max()), yticks=[])
     text: dict[str, Any] = {"transform": axis.transAxes, "va": "top", "fontsize": 8}
     axis.text(0.02, 0.97, f"${STATES[i]}$", **text)
-    axis.text(0.99, 0.97, f"KS {float(analysis['ks'].values[i]):.3f}", ha="right", **text)
+    escaped = str(analysis["left_reason"].values) == "escaped"
+    distance = "escaped" if escaped else f"KS {float(analysis['ks'].values[i]):.3f}"
+    axis.text(0.99, 0.97, distance, ha="right", **text)
+
+
+def _noise(data: xr.Dataset) -> str:
+    return f"noise covariance {float(data['noise_covariance'][0, 0]):g}·I"
+
+
+def _name(emulator: str, predicted: xr.Dataset) -> str:
+    """The emulator, and of an untuned one the prior at whose mean it is."""
+    if emulator != "untuned":
+        return NAMES[emulator]
+    prior = storage.settings_of(predicted)["prior"]
+    (a, a_std), (scale, scale_std) = prior["amplitude"], prior["log_scale"]
+    return f"{NAMES[emulator]} (a ~ N({a:g}, {a_std:g}²), log D ~ N({scale:g}, {scale_std:g}²))"
 
 
 def _fate(predicted: xr.Dataset, data: xr.Dataset) -> str:
     """What became of the long trajectory, in words."""
+    if str(predicted["failure"].values):
+        return "its tuning failed"
     length = (data.sizes["kept"] - 1) * int(data["keep_every"]) * float(data["time_step"])
     reason = str(predicted["left_reason"].values)
     if not reason:
         return f"stays on the attractor for {length:g} time units"
     ending = {"escaped": "escapes", "cycle": "is caught in a cycle", "fixed point": "comes to rest"}[reason]
-    return f"{ending} after {float(predicted['left_time']):.2f} time units (dashed)"
+    in_trace = float(predicted["left_time"]) < (data.sizes["trace_step"] - 1) * float(data["time_step"])
+    return f"{ending} after {float(predicted['left_time']):.2f} time units{' (dashed)' if in_trace else ''}"
 
 
 def draw_distributions(truth: Paths, analysis: Paths) -> Figure:
@@ -129,9 +149,11 @@ def draw_distributions(truth: Paths, analysis: Paths) -> Figure:
         handles = [
             Line2D([], [], c=TRUTH, lw=2, label="truth"),
             Line2D([], [], c=TRUTH, lw=6, alpha=0.2, label="95 % of truth against truth"),
-            Line2D([], [], c=EMULATOR, label=f"RF, {good.sum()} re-tunings, {(good & stayed).sum()} stay"),
+            Line2D([], [], c=EMULATOR, label=f"RF: {(good & stayed).sum()} of {len(good)} re-tunings stay"),
         ]
-        figure.legend(handles=handles, loc="outside upper center", ncols=3)
+        if (good & ~stayed).any():
+            handles.append(Line2D([], [], c=DATA, label=f"{(good & ~stayed).sum()} leave the attractor"))
+        figure.legend(handles=handles, loc="outside upper center", ncols=len(handles))
     return figure
 
 
@@ -141,11 +163,13 @@ def _cumulative(density: Array, edges: Array) -> Array:
     return np.concatenate([np.zeros((*masses.shape[:-1], 1)), masses], axis=-1)
 
 
-def draw_convergence(tuned: Paths, paper: Paths) -> Figure:
+def draw_convergence(data: Paths, tuned: Paths, paper: Paths) -> Figure:
     """F8: normalised misfit against iteration on a logarithmic scale, the paper's number of re-tunings."""
     results = load_repeats(tuned).isel(repeat=slice(N_CONVERGENCE))
     stagnation = yaml.safe_load(Path(paper[0]).read_text(encoding="utf-8"))["convergence"]["F8"]
-    return convergence_figure(results["misfit"].values, ~succeeded(results), stagnation, logarithmic=True)
+    figure = convergence_figure(results["misfit"].values, ~succeeded(results), stagnation, logarithmic=True)
+    figure.axes[0].set_title(f"{NAMES['nonseparable_4']}, {_noise(storage.load(data[0]))}")
+    return figure
 
 
 def draw_ranks(table: Paths) -> Figure:
@@ -153,47 +177,45 @@ def draw_ranks(table: Paths) -> Figure:
     frame = pd.read_csv(table[0])
     root = frame[(frame["seed"] == frame["seed"].iloc[0]) & (frame["case"] == frame["case"].iloc[0])]
     rows = root.set_index("emulator")
-    nonseparable = {str(r): f"_{r}" for r in range(1, 10)}
-    separable = {f"({i},{o})": f"_{i}_{o}" for i in range(1, 4) for o in range(1, 4)}
+    panels = {
+        "nonseparable": {str(r): f"_{r}" for r in range(1, 10)},
+        "separable": {f"({i},{o})": f"_{i}_{o}" for i in range(1, 4) for o in range(1, 4)},
+    }
     with style():
-        figure, axes = plt.subplots(1, 2, figsize=(8.4, 3.3), sharey=True)
-        for axis, own, ranks in zip(axes, ("nonseparable", "separable"), (nonseparable, separable), strict=True):
+        figure, axes = plt.subplots(1, 2, figsize=(8.4, 3.5), sharey=True)
+        handles: dict[str, Line2D] = {}
+        for axis, (own, ranks) in zip(axes, panels.items(), strict=True):
             labels = [label for label, rank in ranks.items() if own + rank in rows.index]
-            for structure, colour in ((own, EMULATOR), ("perturbation", MUTED)):
-                names = [structure + ranks[label] for label in labels]
-                _draw_by_rank(axis, rows.reindex(names), colour)
+            for structure, colour, name in (
+                (own, EMULATOR, "RF, diag(D)² + UUᵀ"),
+                ("perturbation", MUTED, "RF, the paper's (I + USUᵀ)²"),
+            ):
+                run = {place: structure + ranks[label] for place, label in enumerate(labels)}
+                run = {place: emulator for place, emulator in run.items() if emulator in rows.index}
+                if run:
+                    counts = _draw_by_rank(axis, list(run), rows.loc[list(run.values())], colour)
+                    handles.setdefault(name, Line2D([], [], c=colour, marker="o", ms=4, label=f"{name}, {counts}"))
             for error, line in (("test", "-"), ("training", "--")):
                 axis.axhline(float(rows[f"{error}_error_mean"]["gp"]), color=TRUTH, lw=1.2, ls=line)
             axis.set_xticks(np.arange(len(labels)), labels)
         axes[0].set(xlabel="rank, nonseparable", ylabel="one-step error", yscale="log")
         axes[1].set(xlabel="(input, output) rank, separable")
-        handles = [
-            Line2D([], [], c=EMULATOR, marker="o", ms=4, label="RF, diag(D)² + UUᵀ"),
-            Line2D([], [], c=MUTED, marker="o", ms=4, label="RF, the paper's (I + USUᵀ)²"),
-            Line2D([], [], c=TRUTH, label="GP"),
-            Line2D([], [], c="black", ls="-", label="test"),
-            Line2D([], [], c="black", ls="--", label="training"),
-        ]
-        figure.legend(handles=handles, loc="outside upper center", ncols=5)
+        handles["gp"] = Line2D([], [], c=TRUTH, label="GP")
+        handles["test"] = Line2D([], [], c="black", ls="-", label="test stretch")
+        handles["training"] = Line2D([], [], c="black", ls="--", label="training stretch")
+        figure.legend(handles=list(handles.values()), loc="outside upper center", ncols=3)
     return figure
 
 
-def _draw_by_rank(axis: Axes, rows: pd.DataFrame, colour: str) -> None:
-    """Mean over re-tunings with its standard error, a row per rank; NaN where a rank was not run."""
-    places = np.flatnonzero(rows["test_error_mean"].notna())
-    rows = rows.iloc[places]
+def _draw_by_rank(axis: Axes, places: Sequence[int], rows: pd.DataFrame, colour: str) -> str:
+    """Mean over re-tunings with its standard error at each rank; return how many re-tunings there are."""
     styles: dict[str, Any] = {"test": {"ls": "-"}, "training": {"ls": "--", "mfc": "white"}}
     for error, options in styles.items():
-        axis.errorbar(
-            places,
-            rows[f"{error}_error_mean"],
-            rows[f"{error}_error_standard_error"],
-            color=colour,
-            marker="o",
-            ms=4,
-            lw=1.2,
-            **options,
-        )
+        means, errors = rows[f"{error}_error_mean"], rows[f"{error}_error_standard_error"]
+        axis.errorbar(places, means, errors, color=colour, marker="o", ms=4, lw=1.2, **options)
+    numbers = [int(number) for number in rows["n_retunings"]]
+    counted = f"n = {min(numbers)}" + (f" to {max(numbers)}" if max(numbers) > min(numbers) else "")
+    return f"{counted}, {int(rows['n_failed'].sum())} failed"
 
 
 def draw_table(table: Paths) -> Figure:
@@ -206,17 +228,20 @@ def draw_table(table: Paths) -> Figure:
         same = root[root["case"] == case].sort_values("emulator", key=lambda names: names.map(list(NAMES).index))
         group = [line for _, row in same.iterrows() for line in _table_lines(row, frame, seeds[1:])]
         lines += [*group[:-1], replace(group[-1], ends_group=True)]
-    header = ["noise", "integrator", "training", "test error", *[f"seed {seed}" for seed in seeds[1:]], "horizon"]
-    header += [*[f"seed {seed}" for seed in seeds[1:]], "Lyap. times", "KS $x$", "KS $y$", "KS $z$", "in band", "stay"]
-    header += ["seconds", "failed"]
-    further = [0.7] * len(seeds[1:])
-    widths = [0.6, 1.9, 0.75, 1.25, *further, 1.0, *further, 0.8, 0.6, 0.6, 0.6, 0.6, 0.6, 0.65, 0.55]
+    further = [f"seed {seed}" for seed in seeds[1:]]
+    header = ["noise", "integrator", "training", "test error", *further, "horizon", *further, "Lyap. times"]
+    header += [f"{name} ${state}$" for name in ("KS", "W") for state in STATES]
+    header += ["in band", "stay", "first left", "seconds", "failed"]
+    narrow = [0.7] * len(further)
+    widths = [0.6, 1.9, 0.75, 1.25, *narrow, 1.0, *narrow, 0.8, *[0.55] * 6, 0.6, 0.5, 0.75, 0.65, 0.55]
     note = (
-        "Errors: mean norm of the one-step error against the noise-free next state, training on [0, 20], test on "
-        "[20, 40]; mean (standard deviation) over re-tunings. Horizon: time until the error exceeds 0.4 of the "
-        "attractor's size, median over starts. KS: median over re-tunings of the distance of each marginal over the "
-        "long trajectory; for the truth, of true trajectories whose starts differ by 1e-6. "
-        "In band: share of re-tunings within it in x, y and z. Stay: share of re-tunings that stay on the attractor."
+        "Errors: mean norm of the one-step error against the noise-free next state, on the training and the test "
+        "stretch; mean (standard deviation) over re-tunings. Horizon: time until the error of a forecast exceeds "
+        f"{SKILL_THRESHOLD:g} of the attractor's size, median over starts. KS, W: median over re-tunings of the "
+        "Kolmogorov-Smirnov and Wasserstein distances of the marginals over the long trajectory; for the truth, of "
+        "true trajectories from nearly the same start. In band: share within the 95 % band in x, y and z at once. "
+        "Stay: share of re-tunings that stay on the attractor; first left: the earliest time at which one did not. "
+        "The ranks of F10 are in the csv."
     )
     return table_figure(header, lines, widths, note)
 
@@ -226,9 +251,17 @@ def _table_lines(row: pd.Series, frame: pd.DataFrame, further: Sequence[int]) ->
     noise = row["case"].removeprefix("noise")
     if row["emulator"] == "truth":
         blank = [""] * (4 + 2 * len(further))
+        names = {"truth against truth: median": "", "    95 % band": "_band"}
         return [
-            Line([noise, name, *blank, *[cell(row[f"{key}_{s}"]) for s in STATES], *[""] * 4])
-            for name, key in (("truth against truth: median", "ks"), ("    95 % band", "ks_band"))
+            Line(
+                [
+                    *(noise, name, *blank),
+                    *(cell(row[f"ks{key}_{s}"]) for s in STATES),
+                    *(cell(row[f"wasserstein{key}_{s}"], decimals=2) for s in STATES),
+                    *("" if key else cell(row["share_within_band"], decimals=2), "", "", "", ""),
+                ]
+            )
+            for name, key in names.items()
         ]
     same = frame[(frame["case"] == row["case"]) & (frame["emulator"] == row["emulator"])].set_index("seed")
 
@@ -245,8 +278,10 @@ def _table_lines(row: pd.Series, frame: pd.DataFrame, further: Sequence[int]) ->
         *elsewhere("horizon_mean", 2),
         cell(row["horizon_lyapunov_times"], decimals=2),
         *[cell(row[f"ks_{s}"]) for s in STATES],
+        *[cell(row[f"wasserstein_{s}"], decimals=2) for s in STATES],
         cell(row["share_within_band"], decimals=2),
         cell(row["share_stayed"], decimals=2),
+        "" if pd.isna(row["earliest_departure"]) else cell(row["earliest_departure"], decimals=1),
         cell(row["tuning_seconds"], decimals=1),
         f"{int(row['n_failed'])}/{int(row['n_retunings'])}",
     ]

@@ -5,11 +5,9 @@ from __future__ import annotations
 import numpy as np
 import xarray as xr
 
-from rftune import dynamics, waves
-from rftune.scaling import Model
-
-# Of the norm of the attractor's standard deviations: the error at which a forecast has lost its skill.
-SKILL_THRESHOLD = 0.4
+from rftune import dynamics, rollouts
+from rftune.data import Model
+from rftune.experiments.lorenz63.data import SKILL_THRESHOLD
 
 
 def predict(model: Model, data: xr.Dataset) -> xr.Dataset:
@@ -22,9 +20,9 @@ def predict(model: Model, data: xr.Dataset) -> xr.Dataset:
     long_truth, forecast_truth = data["long_truth"].values, data["forecast_truth"].values
     scales = long_truth.std(axis=0)
     start = data["trace_truth"].values[:1]
-    trajectory = waves.iterate(model, start, (len(long_truth) - 1) * keep_every)[0]
+    trajectory = rollouts.iterate(model, start, (len(long_truth) - 1) * keep_every)[0]
     left = dynamics.departure(trajectory, time_step, scales)
-    forecasts = waves.iterate(model, data["starts"].values, forecast_truth.shape[1] - 1)
+    forecasts = rollouts.iterate(model, data["starts"].values, forecast_truth.shape[1] - 1)
     threshold = SKILL_THRESHOLD * float(np.linalg.norm(scales))
     return xr.Dataset(
         {

@@ -51,7 +51,12 @@ def _truth_row(source: Stored, truth: xr.Dataset) -> dict[str, Any]:
         "seed": source.seed,
         "emulator": "truth",
         **{f"{name}_{state}": value for name in medians for state, value in zip(STATES, medians[name], strict=True)},
-        **{f"ks_band_{state}": value for state, value in zip(STATES, truth["ks_band"].values, strict=True)},
+        **{
+            f"{name}_band_{state}": value
+            for name in medians
+            for state, value in zip(STATES, truth[f"{name}_band"].values, strict=True)
+        },
+        "share_within_band": float((truth["pair_ks"].values <= truth["ks_band"].values).all(axis=1).mean()),
         "lyapunov_exponent": float(truth["lyapunov_exponent"]),
     }
 

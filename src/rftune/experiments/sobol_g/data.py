@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -11,8 +12,6 @@ import xarray as xr
 
 from rftune.data import Array
 from rftune.experiments import indices
-
-CASE_PATTERN = r"d[0-9]+"
 
 
 @dataclass(frozen=True)
@@ -64,6 +63,11 @@ def analytic_indices(n_inputs: int) -> tuple[Array, Array]:
     product = np.prod(1.0 + v)
     variance = product - 1.0
     return v / variance, v * product / (1.0 + v) / variance
+
+
+def is_case(name: str) -> bool:
+    """Whether a name is that of a case, of this config or another."""
+    return re.fullmatch(r"d[0-9]+", name) is not None
 
 
 def cases(block: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
