@@ -159,6 +159,11 @@ class RandomFeatures:
     def check(self, n_samples: int, n_inputs: int, n_outputs: int) -> None:
         self._structure(n_inputs, n_outputs)
         self.tuning.objective.fold_size(n_samples)
+        if self.structure == "sparse" and self.tuning.objective.precision == "float32":
+            raise ValueError(
+                "float32 is unsafe with sparse features, many of which are constant, so that their Gram matrix is "
+                "nearly singular: use precision float64"
+            )
 
     def tune(
         self,

@@ -151,3 +151,9 @@ def test_that_quadratic_least_squares_recovers_a_quadratic_map():
     model = emulators.from_config({"kind": "quadratic"}).fit(Dataset(inputs, outputs), np.eye(2), None, rng)
     elsewhere = np.array([[60.0, 4.0]])
     np.testing.assert_allclose(model.mean(elsewhere), [[241.0, -44.0]], rtol=1e-9)
+
+
+def test_that_sparse_features_are_not_tuned_in_float32():
+    block = {**BLOCKS["sparse"], "objective": {**BLOCKS["sparse"]["objective"], "precision": "float32"}}
+    with pytest.raises(ValueError, match="float32 is unsafe with sparse features"):
+        emulators.from_config(block).check(100, 3, 1)
