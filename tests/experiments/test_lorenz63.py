@@ -252,6 +252,8 @@ def test_that_figures_are_drawn_from_stored_results(stored, table, tmp_path):
     sources = {f"{name}_{kind}": stored[f"{name}_{kind}"] for name in names for kind in ("predicted", "analysis")}
     figure = figures.draw_integrators(stored["data"], stored["truth"], **sources)
     titles = [block.get_suptitle() for block in figure.subfigs]
+    heading, titles[0] = titles[0].split("\n")
+    assert heading == "noise covariance 0.0001·I; truth orange, emulator blue"
     assert titles[0].startswith("RF untuned, rank 4 (a ~ N(0, 2²), log D ~ N(-1, 1.5²)): escapes after 0.")
     assert titles[0].endswith("(dashed)")
     assert titles[1] == "GP: stays on the attractor for 60 time units"

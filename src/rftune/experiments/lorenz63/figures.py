@@ -67,10 +67,8 @@ def draw_integrators(data: Paths, truth: Paths, **sources: Paths) -> Figure:
             for axis in axes[:-1, 0]:
                 axis.tick_params(labelbottom=False)
             axes[-1, 0].set_xlabel("time")
-            block.suptitle(f"{_name(name, predicted)}: {_fate(predicted, known)}", fontsize=9.5)
-        handles = [Line2D([], [], c=TRUTH, label="truth"), Line2D([], [], c=EMULATOR, label="emulator")]
-        blocks[0].legend(handles=handles, loc="upper right", ncols=2)
-        blocks[0].text(0.01, 0.99, _noise(known), va="top", fontsize=9)
+            heading = f"{_noise(known)}; truth orange, emulator blue\n" if block is blocks[0] else ""
+            block.suptitle(f"{heading}{_name(name, predicted)}: {_fate(predicted, known)}", fontsize=9.5)
     return figure
 
 
