@@ -29,15 +29,15 @@ TINY = {
             }
         },
         "emulators": {
-            "sparse": {"n_iterations": 2},
-            "sparse_pruned": {"n_iterations": 2, "n_features_pool": 40},
+            "sparse": {"n_iterations": 2, "n_features_pool": 40},
+            "sparse_unpruned": {"n_iterations": 2},
             "gp_sklearn": {"time_limit": 1.0e-9},
             # a prior at the zero predictor, from which no tuning comes back
             "m25": {"n_features": 5, "repeats": 1, "prior": {"amplitude": [-40.0, 0.1]}, "max_restarts": 1},
         },
     },
 }
-KEPT = ("boosted_trees", "gp", "gp_sklearn", "lowrank", "sparse", "sparse_pruned", "rf_serial", "rf_parallel", "m25")
+KEPT = ("boosted_trees", "gp", "gp_sklearn", "lowrank", "sparse", "sparse_unpruned", "rf_serial", "rf_parallel", "m25")
 
 
 @pytest.fixture(scope="module")

@@ -30,7 +30,7 @@ NAMES = {
     "untuned": "RF untuned",
     "lowrank": "RF lowrank",
     "sparse": "RF sparse",
-    "sparse_pruned": "RF sparse, pruned",
+    "sparse_unpruned": "RF sparse, not pruned",
     "boosted_trees": "boosted trees",
     "rbf_ridge": "RBFSampler + RidgeCV",
     "rf_serial": "RF lowrank, 1 worker",
@@ -47,8 +47,8 @@ COMPARED = [
     "gp_sklearn",
     "untuned",
     "lowrank",
+    "sparse_unpruned",
     "sparse",
-    "sparse_pruned",
 ]
 TIMED = ["gp", "gp_sklearn", "rf_serial", "rf_parallel"]
 
