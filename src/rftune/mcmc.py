@@ -1,0 +1,432 @@
+"""Posterior sampling with emcee, and how far its chains can be trusted.
+
+`sample` runs all walkers side by side, one vectorised density call per step, in blocks. Block b draws from its own
+generator and its result depends on nothing else that is random, so a chain resumed from its checkpoint has the same
+digits as an undisturbed one. Steps are counted over all walkers, as the paper's are.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Callable
+from dataclasses import astuple, dataclass, fields, replace
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+import emcee
+import numpy as np
+import xarray as xr
+from arviz_stats.base import array_stats
+from numpy.random import Generator
+from scipy.stats import norm
+
+from rftune import storage
+from rftune.data import Array, as_matrix
+
+LogDensity = Callable[[Array], Array]  # (n_points, n_parameters) -> (n_points,); -inf outside the support
+Progress = Callable[[str, int, int], None]  # phase ("burn-in" or "sampling"), its steps so far, its steps at most
+Move = Literal["metropolis", "stretch", "differential_evolution"]
+
+_ACCEPTANCE_BAND = 0.2  # burn-in does not end while the acceptance is further than this share from the one aimed at
+_BURN_IN_RHAT = 1.05
+_LARGEST_RESCALING = 4.0  # of the proposal's standard deviation, in one block
+_REGULARISATION = 1e-10  # share of the start's covariance in the proposal's
+_TAILS = (0.05, 0.95)  # quantiles whose effective sample size is the tail's (Vehtari et al. 2021)
+# A checkpoint holds the whole chain, some megabytes: rare ones cost nothing, and no more than this is lost.
+_SECONDS_BETWEEN_CHECKPOINTS = 2.0
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How long and with which moves to sample. Numbers of steps are over all walkers.
+
+    Attributes
+    ----------
+    move
+        "metropolis": random-walk Metropolis with a Gaussian proposal learned during burn-in (the paper). "stretch",
+        "differential_evolution": emcee's ensemble moves, in which walkers propose along their differences.
+    n_walkers
+        Number of chains; above the number of parameters, for ensemble moves at least twice that.
+    n_steps
+        Steps that are kept, rounded up to the same number for each walker.
+    min_burn_in, max_burn_in
+        Steps before those, rounded up to whole blocks. Burn-in ends between the two when split R-hat over its recent
+        half is below 1.05 and, for Metropolis, the last block's acceptance is within 20 % of the one aimed at.
+    block
+        Steps between adaptations, burn-in checks and checkpoints.
+    acceptance
+        Share of accepted proposals that Metropolis aims at.
+    max_rhat, min_ess
+        A chain with a larger R-hat, or a smaller bulk or tail effective sample size, has not converged.
+    """
+
+    move: Move = "metropolis"
+    n_walkers: int = 20
+    n_steps: int = 100_000
+    min_burn_in: int = 20_000
+    max_burn_in: int = 200_000
+    block: int = 4_000
+    acceptance: float = 0.25
+    max_rhat: float = 1.01
+    min_ess: float = 1000.0
+
+    def __post_init__(self) -> None:
+        if self.move not in get_args(Move):
+            raise ValueError(f"move must be one of {', '.join(get_args(Move))}; got {self.move!r}")
+        for name, least in (("n_walkers", 2), ("n_steps", 1), ("min_burn_in", 0), ("max_burn_in", 0), ("block", 1)):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int) or value < least:
+                raise ValueError(f"{name} must be a whole number, {least} or more; got {value!r}")
+        if self.block < 10 * self.n_walkers:
+            raise ValueError(f"block must be at least 10 steps of each of {self.n_walkers} walkers; got {self.block}")
+        if self.max_burn_in < self.min_burn_in:
+            raise ValueError(f"max_burn_in must be at least min_burn_in {self.min_burn_in}; got {self.max_burn_in}")
+        for name, low, high in (("acceptance", 0, 1), ("max_rhat", 1, np.inf), ("min_ess", 0, np.inf)):
+            if not low < getattr(self, name) < high:
+                raise ValueError(f"{name} must be between {low} and {high}; got {getattr(self, name)!r}")
+
+    @property
+    def adapts(self) -> bool:
+        """Whether the move has a proposal to adapt."""
+        return self.move == "metropolis"
+
+    def rounds(self, n_steps: int) -> int:
+        """Steps of each walker that make at least n_steps over all."""
+        return -(-n_steps // self.n_walkers)
+
+
+@dataclass(frozen=True, eq=False)
+class Chain:
+    """What is kept of a run.
+
+    Attributes
+    ----------
+    samples : (n_steps_per_walker, n_walkers, n_parameters)
+    log_density : (n_steps_per_walker, n_walkers)
+    burn_in
+        Steps spent before the kept ones, over all walkers.
+    acceptance
+        Share of accepted proposals among the kept steps.
+    n_undefined
+        How often the density was NaN, burn-in included.
+    proposal_covariance : (n_parameters, n_parameters)
+        Of the Metropolis proposal of the kept steps; NaN for ensemble moves.
+    """
+
+    samples: Array
+    log_density: Array
+    burn_in: int
+    acceptance: float
+    n_undefined: int
+    proposal_covariance: Array
+
+
+@dataclass(frozen=True, eq=False)
+class Diagnostics:
+    """How well a chain has mixed, per parameter.
+
+    Attributes
+    ----------
+    rhat, ess_bulk, ess_tail : (n_parameters,)
+        Rank-normalised split R-hat, effective sample sizes of the bulk and of the 5 % and 95 % quantiles, with walkers
+        as chains (Vehtari et al. 2021). The walkers of ensemble moves depend on each other, so these flatter them.
+    autocorrelation_time : (n_parameters,)
+        Integrated, in steps of one walker (emcee).
+    converged
+        Whether R-hat and both sizes meet the settings' bounds.
+    reason
+        Which bound is missed by which parameter; empty when converged.
+    """
+
+    rhat: Array
+    ess_bulk: Array
+    ess_tail: Array
+    autocorrelation_time: Array
+    converged: bool
+    reason: str
+
+
+@dataclass(frozen=True, eq=False)
+class _State:
+    """A run between two blocks.
+
+    Attributes
+    ----------
+    samples : (1 + n_steps_per_walker, n_walkers, n_parameters)
+        Of the current phase; the first row is where the phase began.
+    log_density : (1 + n_steps_per_walker, n_walkers)
+    shape, scale
+        The Metropolis proposal's covariance is scale² shape, shape (n_parameters, n_parameters).
+    block
+        Number of blocks so far, in both phases.
+    burn_in
+        Steps of burn-in, over all walkers; -1 while it lasts.
+    n_undefined
+        NaN densities so far.
+    """
+
+    samples: Array
+    log_density: Array
+    shape: Array
+    scale: float
+    block: int = 0
+    burn_in: int = -1
+    n_undefined: int = 0
+
+    @property
+    def n_steps(self) -> int:
+        """Steps of the phase, over all walkers."""
+        return (len(self.samples) - 1) * int(self.samples.shape[1])
+
+    @property
+    def recent(self) -> Array:
+        """The later half of the phase's samples."""
+        return self.samples[len(self.samples) // 2 :]
+
+
+def sample(
+    log_density: LogDensity,
+    start: Any,
+    settings: Settings,
+    rng_of_block: Callable[[int], Generator],
+    *,
+    checkpoint: Path | None = None,
+    key: str = "",
+    progress: Progress | None = None,
+) -> Chain:
+    """Run burn-in, then the kept steps, or go on where an earlier run was interrupted.
+
+    Parameters
+    ----------
+    log_density
+        Vectorised, up to a constant. NaN counts as -inf.
+    start : (n_walkers, n_parameters)
+        Positions of the walkers, such as draws from the prior; their covariance is the first proposal's shape. Walkers
+        of zero density are put where the others are, in turn; those must span the space.
+    settings
+    rng_of_block
+        Generator of each block, the same whenever it is asked for:
+        ``lambda block: rng_for(seed, *labels, "sample", block)``.
+    checkpoint
+        File of the run's state, rewritten every few seconds and at the end; the caller deletes it once the result is
+        stored. One that is unreadable or of another key, settings, start or generator is ignored and replaced.
+    key
+        Names what else the chain depends on, above all the density.
+    progress
+        Called after every block.
+    """
+    start = _checked_start(start, settings)
+    identity = _identity(key, settings, start, rng_of_block)
+    density = _Counted(log_density)
+    state = _resumed(checkpoint, identity) or _first_state(density, start, settings)
+    saved_at = time.monotonic()
+    while True:
+        state = _prepared(state, settings, start)
+        n_next = settings.block if state.burn_in < 0 else min(settings.block, settings.n_steps - state.n_steps)
+        if n_next <= 0:
+            break
+        state = _advanced(density, state, n_next, settings, rng_of_block(state.block))
+        if checkpoint is not None and time.monotonic() - saved_at >= _SECONDS_BETWEEN_CHECKPOINTS:
+            _save(state, checkpoint, identity)
+            saved_at = time.monotonic()
+        if progress is not None:
+            phase, most = ("burn-in", settings.max_burn_in) if state.burn_in < 0 else ("sampling", settings.n_steps)
+            progress(phase, state.n_steps, most)
+    if checkpoint is not None:
+        _save(state, checkpoint, identity)
+    return Chain(
+        samples=state.samples[1:],
+        log_density=state.log_density[1:],
+        burn_in=state.burn_in,
+        acceptance=_acceptance(state.samples),
+        n_undefined=state.n_undefined,
+        proposal_covariance=state.scale**2 * state.shape,
+    )
+
+
+def diagnose(chain: Chain, settings: Settings) -> Diagnostics:
+    """R-hat, effective sample sizes, autocorrelation times, and whether they meet the settings' bounds."""
+    axes = {"chain_axis": 1, "draw_axis": 0}
+    with np.errstate(divide="ignore", invalid="ignore"):  # walkers that never moved have no variance
+        rhat = np.asarray(array_stats.rhat(chain.samples, **axes))
+        ess_bulk = np.asarray(array_stats.ess(chain.samples, **axes, method="bulk"))
+        ess_tail = np.asarray(array_stats.ess(chain.samples, **axes, method="tail", prob=_TAILS))
+        autocorrelation_time = np.asarray(emcee.autocorr.integrated_time(chain.samples, tol=0))
+    missed = [
+        *_missed("R-hat", rhat, "above", settings.max_rhat),
+        *_missed("bulk ESS", ess_bulk, "below", settings.min_ess),
+        *_missed("tail ESS", ess_tail, "below", settings.min_ess),
+    ]
+    return Diagnostics(rhat, ess_bulk, ess_tail, autocorrelation_time, converged=not missed, reason="; ".join(missed))
+
+
+def _missed(name: str, values: Array, side: Literal["above", "below"], bound: float) -> list[str]:
+    """A complaint about the parameters on the wrong side of the bound, where NaN is too; none when there are none."""
+    met = values <= bound if side == "above" else values >= bound
+    listed = ", ".join(f"{values[i]:.4g} (parameter {i})" for i in np.flatnonzero(~met))
+    return [f"{name} {side} {bound:g}: {listed}"] if listed else []
+
+
+class _Counted:
+    """A log density whose NaNs are -inf and counted, and whose shape is checked."""
+
+    def __init__(self, log_density: LogDensity) -> None:
+        self.log_density = log_density
+        self.n_undefined = 0
+
+    def __call__(self, points: Array) -> Array:
+        values = np.array(self.log_density(points), dtype=np.float64)
+        if values.shape != (len(points),):
+            raise ValueError(
+                f"log_density must map (n_points, n_parameters) to (n_points,); it made {values.shape} of "
+                f"{points.shape}: vectorise it over the rows"
+            )
+        if (values == np.inf).any():
+            raise ValueError(f"log_density must be below inf; it is inf at {points[values == np.inf][0]}")
+        undefined = np.isnan(values)
+        self.n_undefined += int(np.count_nonzero(undefined))
+        values[undefined] = -np.inf
+        return values
+
+
+def _checked_start(start: Any, settings: Settings) -> Array:
+    """The start as (n_walkers, n_parameters), or what is wrong with its shape."""
+    checked = as_matrix("start", start)
+    n_walkers, n_parameters = checked.shape
+    least = n_parameters + 1 if settings.adapts else 2 * n_parameters
+    if n_walkers != settings.n_walkers or n_walkers < least:
+        raise ValueError(
+            f"start must be (n_walkers, n_parameters), n_walkers = {settings.n_walkers} as in the settings and at "
+            f"least {least} for {n_parameters} parameters with move {settings.move!r}; got shape {checked.shape}"
+        )
+    return checked
+
+
+def _first_state(density: _Counted, start: Array, settings: Settings) -> _State:
+    """All walkers at positions of positive density, which must span the space."""
+    log_density = density(start)
+    positive = np.isfinite(log_density)
+    if not positive.any() or not emcee.ensemble.walkers_independent(start[positive]):
+        raise ValueError(
+            f"the walkers of positive density must span the parameter space; log_density is finite at "
+            f"{np.count_nonzero(positive)} of {len(start)} rows of start, which are too few or lie in a plane "
+            f"(condition number above 1e8): check log_density there, start closer to the posterior, spread the walkers"
+        )
+    taken = np.arange(len(start))
+    taken[~positive] = np.resize(taken[positive], np.count_nonzero(~positive))
+    shape = np.atleast_2d(np.cov(start.T))
+    return _State(
+        samples=start[taken][None],
+        log_density=log_density[taken][None],
+        shape=shape if settings.adapts else np.full(shape.shape, np.nan),
+        scale=2.38 / np.sqrt(len(shape)),
+        n_undefined=density.n_undefined,
+    )
+
+
+def _prepared(state: _State, settings: Settings, start: Array) -> _State:
+    """Between blocks of the burn-in: adapt the proposal, and begin the kept steps once the burn-in has ended."""
+    if state.burn_in >= 0:
+        return state
+    ended = _settled(state, settings) or state.n_steps >= settings.max_burn_in
+    if settings.adapts and state.block > 0:
+        state = _adapted(state, settings, start)
+    if not ended:
+        return state
+    return replace(state, samples=state.samples[-1:], log_density=state.log_density[-1:], burn_in=state.n_steps)
+
+
+def _settled(state: _State, settings: Settings) -> bool:
+    """Whether the recent half of the burn-in looks like one distribution, proposed to at the right rate."""
+    if state.n_steps < max(settings.min_burn_in, 1):
+        return False
+    if settings.adapts and abs(_last_acceptance(state, settings) / settings.acceptance - 1) > _ACCEPTANCE_BAND:
+        return False
+    with np.errstate(divide="ignore", invalid="ignore"):  # walkers that never moved have no variance
+        rhat = array_stats.rhat(state.recent, chain_axis=1, draw_axis=0, method="split")
+    return bool((rhat < _BURN_IN_RHAT).all())
+
+
+def _acceptance(samples: Array) -> float:
+    """Share of steps that moved their walker."""
+    return float((samples[1:] != samples[:-1]).any(axis=2).mean())
+
+
+def _last_acceptance(state: _State, settings: Settings) -> float:
+    """Acceptance of the last block of the burn-in."""
+    return _acceptance(state.samples[-settings.rounds(settings.block) - 1 :])
+
+
+def _adapted(state: _State, settings: Settings, start: Array) -> _State:
+    """A proposal with the recent samples' shape and a scale that brings the acceptance nearer to its aim.
+
+    A Gaussian target in many dimensions accepts a share 2 Φ(-c scale) (Roberts, Gelman & Gilks 1997); the last block
+    determines c.
+    """
+    n_parameters = start.shape[1]
+    shape = np.cov(state.recent.reshape(-1, n_parameters).T) + _REGULARISATION * np.cov(start.T)
+    seen = np.clip(_last_acceptance(state, settings), 1e-6, 1 - 1e-6)
+    factor = norm.ppf(settings.acceptance / 2) / norm.ppf(seen / 2)
+    scale = state.scale * float(np.clip(factor, 1 / _LARGEST_RESCALING, _LARGEST_RESCALING))
+    return replace(state, shape=np.atleast_2d(shape), scale=scale)
+
+
+def _advanced(density: _Counted, state: _State, n_steps: int, settings: Settings, rng: Generator) -> _State:
+    """The state after a block of n_steps over all walkers."""
+    _, n_walkers, n_parameters = state.samples.shape
+    density.n_undefined = state.n_undefined
+    sampler = emcee.EnsembleSampler(n_walkers, n_parameters, density, moves=_move(state, settings), vectorize=True)
+    words = rng.integers(0, 2**32, size=624, dtype=np.uint32)  # the whole state of emcee's Mersenne twister
+    position = emcee.State(state.samples[-1], state.log_density[-1], random_state=("MT19937", words, 624))
+    sampler.run_mcmc(position, settings.rounds(n_steps), skip_initial_state_check=True)
+    return replace(
+        state,
+        samples=np.concatenate([state.samples, sampler.get_chain()]),
+        log_density=np.concatenate([state.log_density, sampler.get_log_prob()]),
+        block=state.block + 1,
+        n_undefined=density.n_undefined,
+    )
+
+
+def _move(state: _State, settings: Settings) -> emcee.moves.Move:
+    if settings.move == "stretch":
+        return emcee.moves.StretchMove()
+    if settings.move == "differential_evolution":
+        return emcee.moves.DEMove()
+    root = state.scale * np.linalg.cholesky(state.shape)
+
+    def propose(positions: Array, rng: Any) -> tuple[Array, Array]:
+        return positions + rng.standard_normal(positions.shape) @ root.T, np.zeros(len(positions))
+
+    # Not GaussianMove: with a full covariance emcee 3.1 moves all walkers by one draw (dfm/emcee#571), which makes
+    # them dependent and R-hat and effective sample sizes wrong.
+    return emcee.moves.MHMove(propose)
+
+
+def _identity(key: str, settings: Settings, start: Array, rng_of_block: Callable[[int], Generator]) -> str:
+    """What a checkpoint must carry to be resumed: the caller's key and a digest of everything else that is known."""
+    digest = hashlib.sha256(repr(astuple(settings)).encode() + repr(start.shape).encode() + start.tobytes())
+    digest.update(rng_of_block(0).bytes(16))
+    return f"{key} {digest.hexdigest()}"
+
+
+def _save(state: _State, path: Path, identity: str) -> None:
+    dims = {"samples": ("step", "walker", "parameter"), "log_density": ("step", "walker"), "shape": ("row", "column")}
+    variables = {field.name: (dims.get(field.name, ()), getattr(state, field.name)) for field in fields(state)}
+    with storage.atomic_path(path) as temporary:
+        xr.Dataset(variables, attrs={"key": identity}).to_netcdf(temporary, engine="h5netcdf")
+
+
+def _resumed(path: Path | None, identity: str) -> _State | None:
+    """The state in a checkpoint; None when there is none, or one that cannot be read or belongs to another run."""
+    if path is None or not path.exists():
+        return None
+    try:
+        saved = xr.load_dataset(path, engine="h5netcdf")
+    except (OSError, RuntimeError, ValueError, KeyError):
+        return None
+    if saved.attrs.get("key") != identity:
+        return None
+    values: dict[str, Any] = {field.name: saved[field.name].to_numpy() for field in fields(_State)}
+    return _State(**{name: value if value.ndim else value.item() for name, value in values.items()})
