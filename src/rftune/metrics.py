@@ -1,8 +1,10 @@
-"""Errors of emulators."""
+"""Errors of emulators, and distances between distributions."""
 
 from __future__ import annotations
 
 import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
 from scipy import stats
 
 from rftune.data import Array
@@ -48,3 +50,55 @@ def ks_distance(one: Array, other: Array) -> float:
 def wasserstein_distance(one: Array, other: Array) -> float:
     """Wasserstein-1 distance of two samples, in their unit."""
     return float(stats.wasserstein_distance(one, other))
+
+
+def sliced_wasserstein(samples: Array, others: Array, rng: Generator, n_projections: int = 200) -> float:
+    """Mean Wasserstein-1 distance of two samples along random directions, uniform on the sphere.
+
+    Parameters
+    ----------
+    samples, others : (n, n_parameters), (m, n_parameters)
+        In coordinates whose units can be compared.
+    rng
+        Draws the directions, the same for both samples.
+    n_projections
+        Number of directions.
+    """
+    n, m = len(samples), len(others)
+    if samples.ndim != 2 or others.ndim != 2 or samples.shape[1] != others.shape[1] or n * m == 0:
+        raise ValueError(
+            f"samples and others must be (n, n_parameters) and (m, n_parameters), n and m at least 1; got "
+            f"{samples.shape} and {others.shape}: flatten the walkers of a chain"
+        )
+    directions = rng.standard_normal((n_projections, samples.shape[1]))
+    directions /= np.linalg.norm(directions, axis=1, keepdims=True)
+    # The distance is the integral of |difference of quantiles|, which are constant between these levels, in 1/(n m).
+    levels = np.union1d(np.arange(1, n + 1) * m, np.arange(1, m + 1) * n)
+    weights = np.diff(levels, prepend=0) / (n * m)
+    of_samples, of_others = (levels - 1) // m, (levels - 1) // n
+    distances = [
+        weights @ np.abs(np.sort(samples @ direction)[of_samples] - np.sort(others @ direction)[of_others])
+        for direction in directions
+    ]
+    return float(np.mean(distances))
+
+
+def covered(samples: Array, truth: Array, level: float = 0.99) -> NDArray[np.bool_]:
+    """Whether each parameter's truth is in the central interval that holds this share of its samples, (n_parameters,).
+
+    Parameters
+    ----------
+    samples : (n, n_parameters)
+    truth : (n_parameters,)
+    level
+        Share of the samples inside the interval.
+    """
+    if samples.ndim != 2 or truth.shape != samples.shape[1:]:
+        raise ValueError(
+            f"samples and truth must be (n, n_parameters) and (n_parameters,); got {samples.shape} and {truth.shape}: "
+            f"flatten the walkers of a chain"
+        )
+    if not 0 < level < 1:
+        raise ValueError(f"level must be between 0 and 1; got {level!r}: pass 0.99 for 99 %")
+    low, high = np.quantile(samples, [(1 - level) / 2, (1 + level) / 2], axis=0)
+    return np.asarray((low <= truth) & (truth <= high))
