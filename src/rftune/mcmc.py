@@ -33,8 +33,8 @@ _BURN_IN_RHAT = 1.05
 _LARGEST_RESCALING = 4.0  # of the proposal's standard deviation, in one block
 _REGULARISATION = 1e-10  # share of the start's covariance in the proposal's
 _TAILS = (0.05, 0.95)  # quantiles whose effective sample size is the tail's (Vehtari et al. 2021)
-# A checkpoint holds the whole chain, some megabytes: rare ones cost nothing, and no more than this is lost.
-_SECONDS_BETWEEN_CHECKPOINTS = 2.0
+# Writing a checkpoint takes some 30 ms: rare ones cost nothing, and no more than this and a block is lost.
+_SECONDS_BETWEEN_CHECKPOINTS = 5.0
 
 
 @dataclass(frozen=True)
@@ -411,11 +411,19 @@ def _identity(key: str, settings: Settings, start: Array, rng_of_block: Callable
     return f"{key} {digest.hexdigest()}"
 
 
+_DIMENSIONS = {
+    "samples": ("step", "walker", "parameter"),
+    "log_density": ("step", "walker"),
+    "shape": ("row", "column"),
+}
+
+
 def _save(state: _State, path: Path, identity: str) -> None:
-    dims = {"samples": ("step", "walker", "parameter"), "log_density": ("step", "walker"), "shape": ("row", "column")}
-    variables = {field.name: (dims.get(field.name, ()), getattr(state, field.name)) for field in fields(state)}
+    """Write arrays as variables, numbers as attributes."""
+    values = {field.name: getattr(state, field.name) for field in fields(state)}
+    arrays = {name: (dimensions, values.pop(name)) for name, dimensions in _DIMENSIONS.items()}
     with storage.atomic_path(path) as temporary:
-        xr.Dataset(variables, attrs={"key": identity}).to_netcdf(temporary, engine="h5netcdf")
+        xr.Dataset(arrays, attrs={"key": identity, **values}).to_netcdf(temporary, engine="h5netcdf")
 
 
 def _resumed(path: Path | None, identity: str) -> _State | None:
@@ -428,5 +436,6 @@ def _resumed(path: Path | None, identity: str) -> _State | None:
         return None
     if saved.attrs.get("key") != identity:
         return None
-    values: dict[str, Any] = {field.name: saved[field.name].to_numpy() for field in fields(_State)}
-    return _State(**{name: value if value.ndim else value.item() for name, value in values.items()})
+    values: dict[str, Any] = {name: saved[name].to_numpy() for name in _DIMENSIONS}
+    numbers = {name: value.item() for name, value in saved.attrs.items() if name != "key"}
+    return _State(**values, **numbers)
