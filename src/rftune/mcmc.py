@@ -83,8 +83,9 @@ class Settings:
         if self.max_burn_in < self.min_burn_in:
             raise ValueError(f"max_burn_in must be at least min_burn_in {self.min_burn_in}; got {self.max_burn_in}")
         for name, low, high in (("acceptance", 0, 1), ("max_rhat", 1, np.inf), ("min_ess", 0, np.inf)):
-            if not low < getattr(self, name) < high:
-                raise ValueError(f"{name} must be between {low} and {high}; got {getattr(self, name)!r}")
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, (int, float)) or not low < value < high:
+                raise ValueError(f"{name} must be a number between {low} and {high}; got {value!r}")
 
     @property
     def adapts(self) -> bool:
