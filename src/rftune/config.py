@@ -21,7 +21,7 @@ from rftune.experiments import EXPERIMENTS
 Config = Mapping[str, Any]
 
 # Keys of an emulator that say how often, where and with how many threads it runs, and change no result.
-SCHEDULING = ("repeats", "cases", "root_seed_only", "timed", "n_workers")
+SCHEDULING = ("repeats", "cases", "root_seed_only", "timed", "n_workers", "sampled")
 
 # json schema calls 3.0 an integer; a count of repeats is not.
 _Validator = extend(  # type: ignore[no-untyped-call]
@@ -72,6 +72,8 @@ class Run:
         Whether its tuning claims all cores, so that its time can be compared.
     n_workers
         Threads of its tuning; None for all that the job claims.
+    sampled
+        Whether a posterior is sampled with it, in experiments that infer parameters.
     """
 
     experiment: str
@@ -81,6 +83,7 @@ class Run:
     repeats: int
     timed: bool
     n_workers: int | None
+    sampled: bool
 
 
 def experiments(config: Config) -> list[str]:
@@ -118,6 +121,7 @@ def runs(config: Config, experiment: str) -> list[Run]:
                 repeats if is_root else min(repeats, block.get("further_repeats", repeats)),
                 timed=plan.get("timed", False) and is_root,
                 n_workers=None if plan.get("n_workers") == "all" else plan.get("n_workers", config["n_workers"]),
+                sampled="sampling" in block and plan.get("sampled", True),
             )
         )
     return found

@@ -6,28 +6,21 @@ conditions on the data with stored hyperparameters. Randomness, and with it a re
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from time import perf_counter
 from typing import Any, Protocol
 
 import numpy as np
 import xarray as xr
 
-from rftune import eki, features, gp, objective, regression, separate, tuning
+from rftune import eki, features, gp, metrics, objective, outcomes, regression, separate, tuning
 from rftune.baselines import BASELINES, check_sizes_of_persistence
-from rftune.data import OUTCOME, Array, Dataset, Model
+from rftune.data import Array, Dataset, Model
+from rftune.outcomes import TunedEmulator
 from rftune.scaling import Emulator, Scaling
 from rftune.structures import Draw, Normal, Priors, Rank, Structure, make_structure
 from rftune.tuning import Progress
-
-
-@dataclass(frozen=True, eq=False)
-class TunedEmulator:
-    """Outcome of `tune`: ``result`` is the same for the same seed, ``timing`` (in seconds) is not."""
-
-    result: xr.Dataset
-    timing: xr.Dataset
 
 
 class EmulatorSettings(Protocol):
@@ -71,7 +64,7 @@ class Baseline:
         n_workers: int = 1,
         progress: Progress | None = None,
     ) -> TunedEmulator:
-        return _outcome({}, seconds=0.0)
+        return outcomes.labelled({}, seconds=0.0)
 
     def fit(self, data: Dataset, noise: Array, tuned: xr.Dataset, rng: np.random.Generator) -> Model:
         return BASELINES[self.name](data, rng)
@@ -106,7 +99,7 @@ class GaussianProcess:
             "n_evaluations": ("output", tuned.n_evaluations),
             "optimiser_message": ("output", np.array(tuned.messages, dtype=object)),
         }
-        return _outcome(variables, seconds, failure=failure)
+        return outcomes.labelled(variables, seconds, failure=failure)
 
     def fit(self, data: Dataset, noise: Array, tuned: xr.Dataset, rng: np.random.Generator) -> Model:
         scaling = Scaling.of(data, noise)
@@ -176,10 +169,10 @@ class RandomFeatures:
         structure = self._structure(data.n_inputs, data.n_outputs)
         if not self.tuned:
             untuned = tuning.initial_mean(structure, self.tuning.n_members, rng)
-            return _outcome(_parameter_variables(structure, untuned), seconds=0.0)
+            return outcomes.labelled(outcomes.parameter_variables(structure, untuned), seconds=0.0)
         scaled = Scaling.of(data, noise).scale(data)
-        outcome = tuning.tune(scaled, structure, self.tuning, rng, n_workers, progress)
-        return _tuned_outcome(outcome, structure, self.tuning.n_iterations)
+        found = tuning.tune(scaled, structure, self.tuning, rng, n_workers, progress)
+        return outcomes.of_tuning(found, structure, self.tuning.n_iterations)
 
     def fit(self, data: Dataset, noise: Array, tuned: xr.Dataset, rng: np.random.Generator) -> Model:
         scaling = Scaling.of(data, noise)
@@ -196,6 +189,10 @@ class RandomFeatures:
         if self.n_features_pool is not None:
             drawn = regression.strongest(drawn, scaled, 1.0, self._n_predict)
         return Emulator(scaling, regression.fit(drawn, scaled, noise=1.0))
+
+    def n_parameters(self, n_inputs: int, n_outputs: int) -> int:
+        """Number of hyperparameters for data of this size."""
+        return self._structure(n_inputs, n_outputs).n_parameters
 
     def _structure(self, n_inputs: int, n_outputs: int) -> Structure:
         blocks = n_outputs if self.tuning.objective.outputs == "native" else 1
@@ -229,7 +226,7 @@ class SeparateOutputs:
     ) -> TunedEmulator:
         parts = separate.columns(Scaling.of(data, noise).scale(data))
         streams = rng.spawn(len(parts))
-        return _side_by_side(
+        return outcomes.side_by_side(
             [
                 self.scalar.tune(part, np.eye(1), stream, n_workers, progress)
                 for part, stream in zip(parts, streams, strict=True)
@@ -244,6 +241,74 @@ class SeparateOutputs:
             for output, (part, stream) in enumerate(zip(parts, rng.spawn(len(parts)), strict=True))
         ]
         return Emulator(scaling, separate.Separate(models))
+
+
+@dataclass(frozen=True)
+class ChosenRank:
+    """Random features whose rank is chosen on a validation split of the training data.
+
+    Every candidate is tuned on the rest of the data; the one with the smallest error on the split, in noise units, is
+    tuned again on all of them.
+
+    Attributes
+    ----------
+    base
+        Settings but for the rank; the split is as large as one of its folds.
+    candidates
+        Ranks, simplest first: the first of equals is taken.
+    """
+
+    base: RandomFeatures
+    candidates: tuple[Rank, ...]
+
+    def check(self, n_samples: int, n_inputs: int, n_outputs: int) -> None:
+        n_rest = n_samples - self.base.tuning.objective.fold_size(n_samples)
+        for rank in self.candidates:
+            replace(self.base, rank=rank).check(n_rest, n_inputs, n_outputs)
+
+    def tune(
+        self,
+        data: Dataset,
+        noise: Array,
+        rng: np.random.Generator,
+        n_workers: int = 1,
+        progress: Progress | None = None,
+    ) -> TunedEmulator:
+        split_rng, final_rng, *streams = rng.spawn(2 + 2 * len(self.candidates))
+        order = split_rng.permutation(data.n_samples)
+        n_split = self.base.tuning.objective.fold_size(data.n_samples)
+        split, rest = (Dataset(data.inputs[rows], data.outputs[rows]) for rows in (order[:n_split], order[n_split:]))
+        errors, seconds = [], 0.0
+        for rank, tune_rng, fit_rng in zip(self.candidates, streams[::2], streams[1::2], strict=True):
+            candidate = replace(self.base, rank=rank)
+            tuned = candidate.tune(rest, noise, tune_rng, n_workers, progress)
+            seconds += tuned.timing["seconds"].item()
+            mean = candidate.fit(rest, noise, tuned.result, fit_rng).mean(split.inputs)
+            scaling = Scaling.of(data, noise)
+            error = metrics.mean_error_norm(scaling.scale_outputs(mean), scaling.scale_outputs(split.outputs))
+            errors.append(np.inf if tuned.result["failure"].item() else error)
+        chosen = int(np.argmin(errors))
+        final = replace(self.base, rank=self.candidates[chosen]).tune(data, noise, final_rng, n_workers, progress)
+        return self._outcome(final, chosen, errors, seconds, data)
+
+    def fit(self, data: Dataset, noise: Array, tuned: xr.Dataset, rng: np.random.Generator) -> Model:
+        chosen = replace(self.base, rank=self.candidates[int(tuned["chosen"])])
+        n_parameters = chosen.n_parameters(data.n_inputs, data.n_outputs)
+        return chosen.fit(data, noise, tuned.isel(parameter=slice(n_parameters)), rng)
+
+    def _outcome(
+        self, final: TunedEmulator, chosen: int, errors: list[float], seconds: float, data: Dataset
+    ) -> TunedEmulator:
+        """The final tuning with the choice beside it, in arrays whose sizes do not depend on the choice."""
+        longest = max(
+            replace(self.base, rank=rank).n_parameters(data.n_inputs, data.n_outputs) for rank in self.candidates
+        )
+        own = [name for name in final.result if str(name).startswith("tuned_")]
+        padding = longest - final.result.sizes["parameter"]
+        result = final.result.drop_vars(own).pad(parameter=(0, padding), constant_values=np.nan)
+        result["chosen"] = ((), chosen)
+        result["candidate_error"] = ("candidate", errors)
+        return TunedEmulator(result, final.timing.assign(seconds=final.timing["seconds"] + seconds))
 
 
 UNREAD_WHEN_UNTUNED = (
@@ -279,21 +344,26 @@ def from_config(config: Mapping[str, Any]) -> EmulatorSettings:
             options[name] = tuple(options[name])
         return GaussianProcess(gp.Settings(**options))
     if kind == "random_features":
-        if options["objective"]["outputs"] != "separate":
+        if options["objective"]["outputs"] == "separate":
+            native = {**options["objective"], "outputs": "native"}
+            return SeparateOutputs(_random_features({**options, "objective": native}))
+        candidates = options["rank_candidates"]
+        if candidates is None:
             return _random_features(options)
-        return SeparateOutputs(
-            _random_features({**options, "objective": {**options["objective"], "outputs": "native"}})
-        )
+        return ChosenRank(_random_features(options), tuple(_rank(candidate) for candidate in candidates))
     raise ValueError(f"kind must be one of {', '.join(BASELINES)}, gp, random_features; got {kind!r}")
+
+
+def _rank(value: Any) -> Rank:
+    return tuple(value) if isinstance(value, list) else value
 
 
 def _random_features(options: Mapping[str, Any]) -> RandomFeatures:
     prior = options["prior"]
-    rank = options["rank"]
     own = ("n_members", *(name for name in UNREAD_WHEN_UNTUNED if name not in ("eki", "n_features")))
     return RandomFeatures(
         structure=options["structure"],
-        rank=tuple(rank) if isinstance(rank, list) else rank,
+        rank=_rank(options["rank"]),
         priors=Priors(
             amplitude=Normal(*prior["amplitude"]),
             log_scale=Normal(*prior["log_scale"]),
@@ -314,77 +384,3 @@ def _random_features(options: Mapping[str, Any]) -> RandomFeatures:
         separable=options["separable"],
         max_rank=options["max_rank"],
     )
-
-
-def _parameter_variables(structure: Structure, parameters: Array) -> dict[str, Any]:
-    """The unconstrained vector, and its constrained values by name ("tuned_scales", ...)."""
-    values = {f"tuned_{name}": value for name, value in structure.constrain(parameters).items()}
-    named = {key: (tuple(f"{key}_{axis}" for axis in range(np.ndim(value))), value) for key, value in values.items()}
-    return {"parameters": ("parameter", parameters), **named}
-
-
-def _tuned_outcome(outcome: tuning.Tuned, structure: Structure, n_iterations: int) -> TunedEmulator:
-    history = outcome.history
-
-    def padded(values: Array, length: int) -> Array:
-        """A run that stopped early has NaN where there was no iteration."""
-        return np.pad(values.astype(np.float64), (0, length - len(values)), constant_values=np.nan)
-
-    variables = {
-        **_parameter_variables(structure, outcome.parameters),
-        "misfit": ("iteration", padded(history.misfit, n_iterations + 1)),
-        "spread": ("iteration", padded(history.spread, n_iterations + 1)),
-        "step": ("update", padded(history.step, n_iterations)),
-        "failed_members": ("update", padded(history.n_failed, n_iterations)),
-        "signal_share": ((), outcome.signal_share),
-    }
-    tuned = _outcome(
-        variables,
-        outcome.seconds,
-        outcome.failure,
-        n_restarts=outcome.n_restarts,
-        n_failed_members=int(history.n_failed.sum()),
-        objective_ratio=float(history.misfit[-1] / history.misfit[0]) if history.misfit[0] > 0 else np.nan,
-    )
-    tuned.timing["update_seconds"] = ("update", padded(history.seconds, n_iterations))
-    return tuned
-
-
-def _side_by_side(parts: Sequence[TunedEmulator]) -> TunedEmulator:
-    """Outcomes of scalar tunings as one: arrays with an output dimension, misfits and times added up."""
-    arrays = xr.concat([part.result.drop_vars(OUTCOME) for part in parts], dim="output", join="exact")
-    said = {name: np.array([part.result[name].item() for part in parts]) for name in OUTCOME}
-    ratio = np.nan
-    if "misfit" in arrays:
-        first = arrays["misfit"].values[:, 0]
-        ratio = float(np.nansum(said["objective_ratio"] * first) / first.sum())  # NaN for a constant output
-        arrays["misfit"] = arrays["misfit"].sum("output", skipna=False)
-    failures = [f"output {output}: {failure}" for output, failure in enumerate(said["failure"]) if failure]
-    merged = _outcome(
-        {str(name): values for name, values in arrays.data_vars.items()},
-        seconds=0.0,
-        failure="; ".join(failures),
-        n_restarts=int(said["n_restarts"].sum()),
-        n_failed_members=int(said["n_failed_members"].sum()),
-        objective_ratio=ratio,
-    )
-    times = xr.concat([part.timing for part in parts], dim="output", join="exact")
-    return TunedEmulator(merged.result, times.sum("output", skipna=False))
-
-
-def _outcome(
-    variables: Mapping[str, Any],
-    seconds: float,
-    failure: str = "",
-    n_restarts: int = 0,
-    n_failed_members: int = 0,
-    objective_ratio: float = np.nan,
-) -> TunedEmulator:
-    outcome = {
-        "failure": ((), np.array(failure, dtype=object)),
-        "n_restarts": ((), n_restarts),
-        "n_failed_members": ((), n_failed_members),
-        "objective_ratio": ((), objective_ratio),
-    }
-    result = xr.Dataset({**variables, **outcome})
-    return TunedEmulator(result, xr.Dataset({"seconds": ((), seconds)}))

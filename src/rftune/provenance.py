@@ -14,7 +14,7 @@ from pathlib import Path
 import rftune
 
 PACKAGE_ROOT = Path(__file__).resolve().parent
-RECORDED_PACKAGES = ("numpy", "scipy", "numba", "scikit-learn", "SALib", "xarray")
+RECORDED_PACKAGES = ("numpy", "scipy", "numba", "scikit-learn", "SALib", "emcee", "xarray")
 
 
 def versions() -> dict[str, str]:

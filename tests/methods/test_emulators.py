@@ -47,6 +47,7 @@ BLOCKS = {
     },
     "pruned": {"kind": "random_features", **DEFAULTS["random_features"], **SMALL, "n_features_pool": 100},
     "separable": {"kind": "random_features", **DEFAULTS["random_features"], **SMALL, "rank": [2, 1]},
+    "chosen_rank": {"kind": "random_features", **DEFAULTS["random_features"], **SMALL, "rank_candidates": [1, 2]},
 }
 
 
@@ -157,3 +158,34 @@ def test_that_sparse_features_are_not_tuned_in_float32():
     block = {**BLOCKS["sparse"], "objective": {**BLOCKS["sparse"]["objective"], "precision": "float32"}}
     with pytest.raises(ValueError, match="float32 is unsafe with sparse features"):
         emulators.from_config(block).check(100, 3, 1)
+
+
+def test_that_the_candidate_with_the_smallest_validation_error_is_taken():
+    data, noise, _ = problem(2)
+    chosen = emulators.from_config(BLOCKS["chosen_rank"])
+    tuned = chosen.tune(data, noise, np.random.default_rng(1))
+    errors = tuned.result["candidate_error"].values
+    assert np.isfinite(errors).all()
+    assert int(tuned.result["chosen"]) == np.argmin(errors)
+    rank = chosen.candidates[int(tuned.result["chosen"])]
+    alone = emulators.from_config({**BLOCKS["chosen_rank"], "rank_candidates": None, "rank": rank})
+    n_parameters = alone.n_parameters(data.n_inputs, data.n_outputs)
+    parameters = tuned.result["parameters"].values
+    assert np.isfinite(parameters[:n_parameters]).all()
+    assert np.isnan(parameters[n_parameters:]).all()
+    own = alone.fit(data, noise, tuned.result.isel(parameter=slice(n_parameters)), np.random.default_rng(2))
+    model = chosen.fit(data, noise, tuned.result, np.random.default_rng(2))
+    np.testing.assert_array_equal(model.mean(data.inputs), own.mean(data.inputs))
+
+
+def test_that_a_candidate_whose_tuning_fails_is_not_taken():
+    data, noise, _ = problem(1)
+    block = {**BLOCKS["chosen_rank"], "prior": {**BLOCKS["chosen_rank"]["prior"], "amplitude": [-60.0, 0.1]}}
+    tuned = emulators.from_config({**block, "max_restarts": 0}).tune(data, noise, np.random.default_rng(1))
+    assert np.isinf(tuned.result["candidate_error"].values).all()
+    assert tuned.result["failure"].item()
+
+
+def test_that_candidates_that_do_not_fit_the_data_are_refused():
+    with pytest.raises(ValueError, match="rank must be between 1 and 2"):
+        emulators.from_config({**BLOCKS["chosen_rank"], "rank_candidates": [1, 3]}).check(50, 2, 1)

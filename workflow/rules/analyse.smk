@@ -3,8 +3,8 @@
 
 rule analyse:
     input:
+        unpack(analysed_paths),
         data=f"{CASE}/data.nc",
-        predictions=lambda wildcards: run_paths("predicted", **wildcards),
     output:
         f"{CASE}/{{emulator}}/analysis.nc",
     log:
@@ -23,6 +23,7 @@ rule analyse:
 # The truth goes the same road as the emulators.
 rule analyse_truth:
     input:
+        unpack(truth_posterior),
         data=f"{CASE}/data.nc",
     output:
         f"{CASE}/truth.nc",

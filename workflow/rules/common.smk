@@ -134,13 +134,13 @@ def repeat_range(wildcards):
 
 
 def case_path(name, experiment, case, seed):
-    """A file that belongs to a data set: "data", "truth"."""
+    """A file that belongs to a data set: "data", "truth", "posterior"."""
     folder = CASE.format(experiment=experiment, case=case, seed=seed)
     return f"{folder}/{name}.nc"
 
 
 def run_paths(name, experiment, case, seed, emulator):
-    """The files of a run: its "analysis", or chunks of repeats ("tuned", "predicted", "times")."""
+    """The files of a run: its "analysis", or chunks of repeats ("tuned", "predicted", "posterior", "times")."""
     folder = CASE.format(experiment=experiment, case=case, seed=seed)
     run = RUNS.get((experiment, case, int(seed), emulator))
     if run is None:
@@ -152,6 +152,22 @@ def run_paths(name, experiment, case, seed, emulator):
         f"{folder}/{emulator}/{name}{chunk}.nc"
         for chunk in ([""] if name == "analysis" else [f"-{chunk}" for chunk in chunks(run)])
     ]
+
+
+def analysed_paths(wildcards):
+    """What the analysis of a run reads besides its data: predictions, and posteriors where it is sampled."""
+    found = {"predictions": run_paths("predicted", **wildcards)}
+    if run_of(wildcards).sampled:
+        place = (wildcards.experiment, wildcards.case, wildcards.seed)
+        found |= {"posteriors": run_paths("posterior", **wildcards), "truth_posterior": case_path("posterior", *place)}
+    return found
+
+
+def truth_posterior(wildcards):
+    """The posterior with the truth in its likelihood, in experiments that infer parameters."""
+    if "sampling" not in config[wildcards.experiment]:
+        return {}
+    return {"posterior": case_path("posterior", wildcards.experiment, wildcards.case, wildcards.seed)}
 
 
 def stage_paths(name, experiment):

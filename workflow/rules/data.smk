@@ -2,6 +2,8 @@
 
 
 rule data:
+    input:
+        lambda wildcards: config[wildcards.experiment].get("source") or [],
     output:
         f"{CASE}/data.nc",
     log:

@@ -66,8 +66,24 @@ def lorenz63_figures():
     return found
 
 
+def edmf_figures():
+    [case] = CASES["edmf"]
+    paths = {"data": "data", "truth_posterior": "posterior"}
+    common = {key: case_path(name, "edmf", case, ROOT_SEED) for key, name in paths.items()}
+
+    def posteriors(*names):
+        return common | {name: run_paths("posterior", "edmf", case, ROOT_SEED, name)[0] for name in names}
+
+    tuned = run_paths("tuned", "edmf", case, ROOT_SEED, "nonseparable_3")
+    return {
+        "F6": posteriors("gp", "nonseparable_1"),
+        "F11": {"tuned": tuned, "paper": [PAPER_VALUES]},
+        "F12": posteriors("untuned", "gp", "nonseparable_1", "separable_5_1"),
+    }
+
+
 # Each artifact with its experiment and the results that its drawing function takes by name.
-DRAWN = {"ishigami": ishigami_figures, "sobol_g": sobol_g_figures, "lorenz63": lorenz63_figures}
+DRAWN = {"ishigami": ishigami_figures, "sobol_g": sobol_g_figures, "lorenz63": lorenz63_figures, "edmf": edmf_figures}
 FIGURES = {}
 for experiment in EXPERIMENTS:
     rendered = {artifact: {"table": [table_path(artifact)]} for artifact in TABLES[experiment]}

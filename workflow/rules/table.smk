@@ -4,6 +4,7 @@ ALL_TABLES = {
     "ishigami": ["T2"],
     "sobol_g": ["T3", "T4", "sobol_g_accuracy"],
     "lorenz63": ["lorenz63_integrators"],
+    "edmf": ["T5", "T6"],
 }
 TABLES = {experiment: ALL_TABLES[experiment] for experiment in EXPERIMENTS}
 if "d6" not in CASES.get("sobol_g", ["d6"]):

@@ -8,10 +8,13 @@ from rftune.jobs import job
 from rftune.seeding import rng_for
 
 
-def main(data_path, prediction_paths, out_path, labels, seed, settings):
+def main(data_path, prediction_paths, posterior_paths, truth_posterior_path, out_path, labels, seed, settings):
     module = import_module(f"rftune.experiments.{labels[0]}.analysis")
+    sampled = {}
+    if posterior_paths:
+        sampled = {"posteriors": load_repeats(posterior_paths), "truth_posterior": storage.load(truth_posterior_path)}
     rng = rng_for(seed, *labels, "analyse")
-    result = module.analyse(storage.load(data_path), load_repeats(prediction_paths), rng=rng, **settings)
+    result = module.analyse(storage.load(data_path), load_repeats(prediction_paths), rng=rng, **sampled, **settings)
     storage.save(result, out_path, settings=settings, seed=seed)
 
 
@@ -20,6 +23,8 @@ if "snakemake" in globals():
         main(
             snakemake.input.data,
             snakemake.input.predictions,
+            snakemake.input.get("posteriors"),
+            snakemake.input.get("truth_posterior"),
             snakemake.output[0],
             [snakemake.wildcards[name] for name in ("experiment", "case", "emulator")],
             int(snakemake.wildcards.seed),

@@ -18,7 +18,7 @@ def main(data_path, tuned_path, tuning_times_path, out_path, times_path, labels,
     emulator = emulators.from_config(settings)
     tuned, times = storage.load(tuned_path), storage.load(tuning_times_path)
     repeats = tuned["repeat"].values.tolist()
-    predictions, fit_seconds = [], []
+    predictions, measured = [], []
     with progress_bar(len(repeats), " ".join(["predict", *labels])) as bar:
         for repeat in repeats:
             one = tuned.sel(repeat=repeat, drop=True)
@@ -27,10 +27,14 @@ def main(data_path, tuned_path, tuning_times_path, out_path, times_path, labels,
                 model = baselines.unknown(training.n_inputs, training.n_outputs)
             else:
                 model = emulator.fit(training, noise, one, rng_for(seed, *labels, repeat, "predict"))
-            fit_seconds.append(perf_counter() - start)
+            seconds = {"fit_seconds": perf_counter() - start}
+            if hasattr(module, "measure") and not one["failure"].item():
+                seconds |= module.measure(model, data)
+            measured.append(seconds)
             predictions.append(module.predict(model, data).assign({name: one[name] for name in OUTCOME}))
             bar.update()
-    times = times.assign(fit_seconds=("repeat", fit_seconds))
+    for name in sorted(set().union(*measured)):
+        times[name] = ("repeat", [seconds.get(name, np.nan) for seconds in measured])
     times["peak_memory_mb"] = np.maximum(times["peak_memory_mb"], peak_memory_mb())
     storage.save(times, times_path, settings=settings, seed=seed)
     storage.save(stack_repeats(predictions, repeats), out_path, settings=settings, seed=seed)

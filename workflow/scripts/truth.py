@@ -7,9 +7,11 @@ from rftune.jobs import job
 from rftune.seeding import rng_for
 
 
-def main(data_path, out_path, labels, seed, settings):
+def main(data_path, posterior_path, out_path, labels, seed, settings):
     module = import_module(f"rftune.experiments.{labels[0]}.analysis")
-    result = module.analyse_truth(storage.load(data_path), rng=rng_for(seed, *labels, "truth"), **settings)
+    sampled = {"truth_posterior": storage.load(posterior_path)} if posterior_path else {}
+    rng = rng_for(seed, *labels, "truth")
+    result = module.analyse_truth(storage.load(data_path), rng=rng, **sampled, **settings)
     storage.save(result, out_path, settings=settings, seed=seed)
 
 
@@ -17,6 +19,7 @@ if "snakemake" in globals():
     with job(snakemake.log[0]):
         main(
             snakemake.input.data,
+            snakemake.input.get("posterior"),
             snakemake.output[0],
             [snakemake.wildcards[name] for name in ("experiment", "case")],
             int(snakemake.wildcards.seed),

@@ -4,9 +4,13 @@
 - ``prediction``: ``predict(model, data)``, what is asked of one fitted emulator;
 - ``analysis``: ``analyse(data, predictions, rng=...)`` and ``analyse_truth(data, rng=...)``, with the experiment's own
   settings (config blocks ``analysis`` and ``truth``) as further keywords;
-- ``tables`` and ``figures``: what is shown, from stored results alone.
+- ``tables`` and ``figures``: what is shown, from stored results alone;
+- ``sampling``, where parameters are inferred: ``log_posterior(model, data)``, ``log_posterior_of_truth(data)`` and
+  ``start(data, n_walkers, rng)``; the config block ``sampling`` has the settings, and ``analyse`` takes the posteriors.
+
+``prediction`` may also have ``measure(model, data)``, times that are kept beside the results.
 
 They share the data file of `protocol`, so that tuning and prediction need not know the experiment.
 """
 
-EXPERIMENTS = ("ishigami", "sobol_g", "lorenz63")
+EXPERIMENTS = ("ishigami", "sobol_g", "lorenz63", "edmf")

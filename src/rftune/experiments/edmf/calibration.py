@@ -1,0 +1,89 @@
+"""Calibration by ensemble Kalman inversion: where the training points of the emulators come from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rftune import eki
+from rftune.data import Array
+
+
+@dataclass(frozen=True, eq=False)
+class Iterates:
+    """Every run of the simulator, in order; failed runs have no finite output.
+
+    Attributes
+    ----------
+    inputs : (n_iterations, n_members, n_parameters)
+        Unconstrained.
+    outputs : (n_iterations, n_members, n_outputs)
+    """
+
+    inputs: Array
+    outputs: Array
+
+    def __post_init__(self) -> None:
+        if self.inputs.shape[:2] != self.outputs.shape[:2]:
+            raise ValueError(
+                f"inputs and outputs must be of the same runs; got {self.inputs.shape[:2]} and "
+                f"{self.outputs.shape[:2]} iterations and members"
+            )
+
+    @property
+    def succeeded(self) -> NDArray[np.bool_]:
+        """Runs with finite outputs, (n_iterations, n_members)."""
+        return np.asarray(np.isfinite(self.outputs).all(axis=2))
+
+    def runs(self) -> tuple[Array, Array, NDArray[np.intp]]:
+        """Inputs, outputs and iteration of the runs that did not fail, (n_runs, ...)."""
+        iteration, member = np.nonzero(self.succeeded)
+        return self.inputs[iteration, member], self.outputs[iteration, member], iteration
+
+    @property
+    def n_failed(self) -> int:
+        return int(np.count_nonzero(~self.succeeded))
+
+
+def calibrate(
+    simulate: Callable[[Array], Array],
+    observation: Array,
+    noise_covariance: Array,
+    prior_mean: Array,
+    n_members: int,
+    n_iterations: int,
+    settings: eki.Settings,
+    rng: np.random.Generator,
+) -> Iterates:
+    """Run the simulator on ``n_iterations`` ensembles, each moved by ensemble Kalman inversion from the one before.
+
+    Parameters
+    ----------
+    simulate
+        (n_members, n_parameters), unconstrained -> (n_members, n_outputs).
+    observation : (n_outputs,)
+    noise_covariance : (n_outputs, n_outputs)
+    prior_mean : (n_parameters,)
+        Of the unconstrained parameters, whose prior has unit variances.
+    """
+    noise = eki.BlockNoise.from_covariances([noise_covariance])
+    prior_std = np.ones(len(prior_mean))
+    state = eki.init(prior_mean, prior_std, n_members, rng)
+    inputs, outputs = [], []
+    for iteration in range(n_iterations):
+        inputs.append(state.ensemble)
+        outputs.append(simulate(state.ensemble))
+        if iteration < n_iterations - 1:
+            state, _ = eki.step(
+                state,
+                outputs[-1],
+                target=observation,
+                noise=noise,
+                prior_std=prior_std,
+                settings=settings,
+                rng=rng,
+            )
+    return Iterates(np.stack(inputs), np.stack(outputs))

@@ -1,0 +1,54 @@
+"""The posterior of the parameters given the observation, with an emulator or the simulator itself in its likelihood."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import xarray as xr
+
+from rftune.data import Array, Model
+from rftune.experiments.edmf.data import has_simulator, prior_of, simulator_of, simulator_order
+
+LogDensity = Callable[[Array], Array]
+
+
+def log_posterior(model: Model, data: xr.Dataset) -> LogDensity:
+    """-L(θ, y) of the paper's eq. mcmcloss_ml in unconstrained coordinates, (n, n_parameters) -> (n,).
+
+    Γ_ML(θ) is the emulator's covariance plus the noise covariance of the observation.
+    """
+    prior, observation, noise = prior_of(data), data["observation"].values, data["noise_covariance"].values
+
+    def density(unconstrained: Array) -> Array:
+        predicted = model.predict(unconstrained)
+        chol_lower = np.linalg.cholesky(predicted.covariance + noise)
+        residuals = np.linalg.solve(chol_lower, (observation - predicted.mean)[:, :, None])[:, :, 0]
+        log_determinant = 2.0 * np.log(np.diagonal(chol_lower, axis1=1, axis2=2)).sum(axis=1)
+        values: Array = prior.log_prior(unconstrained) - 0.5 * (np.sum(residuals**2, axis=1) + log_determinant)
+        return values
+
+    return density
+
+
+def log_posterior_of_truth(data: xr.Dataset) -> LogDensity | None:
+    """As `log_posterior` with the simulator in the emulator's place (eq. mcmcloss); None where there is only a file."""
+    if not has_simulator(data):
+        return None
+    prior, observation = prior_of(data), data["observation"].values
+    whitening = np.linalg.inv(np.linalg.cholesky(data["noise_covariance"].values))
+    simulator = simulator_of(data)
+
+    def density(unconstrained: Array) -> Array:
+        paths = simulator.mean(simulator_order(prior, prior.constrain(unconstrained)))
+        residuals = (observation - paths) @ whitening.T
+        values: Array = prior.log_prior(unconstrained) - 0.5 * np.sum(residuals**2, axis=1)
+        return values
+
+    return density
+
+
+def start(data: xr.Dataset, n_walkers: int, rng: np.random.Generator) -> Array:
+    """Where walkers start, (n_walkers, n_parameters): a normal with the moments of the calibration's last ensemble."""
+    last = data["points"].values[data["is_test"].values]
+    return rng.multivariate_normal(last.mean(axis=0), np.cov(last.T), n_walkers)

@@ -1,0 +1,113 @@
+"""The cloud chain at tiny sizes, from config to tables and figures: calibrate, emulate, sample; and from a file."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import Any
+
+import pandas as pd
+import pytest
+from conftest import CONFIG, Project, merged
+
+from rftune import storage
+
+TINY: dict[str, Any] = {
+    "experiments": ["edmf"],
+    "further_seeds": [],
+    "results": "results/tiny",
+    "edmf": {
+        "data": {"n_members": 20, "n_iterations": 3, "n_scenarios": 4, "n_realisations": 4},
+        "sampling": {"n_steps": 1200, "min_burn_in": 400, "max_burn_in": 800, "block": 400},
+        "repeats": 2,
+        "defaults": {
+            "random_features": {
+                "n_features": 15,
+                "n_features_predict": 20,
+                "n_members": 8,
+                "n_iterations": 2,
+                "objective": {"noise_draws": 5},
+            }
+        },
+        "emulators": {
+            "shared": {"n_members": 8, "n_iterations": 2},
+            "nonseparable_3": {"n_members": 8},
+            "nonseparable_chosen": {"rank_candidates": [1, 2]},
+            # a prior at the zero predictor, from which no tuning comes back
+            "separable_5_1": {"rank": [2, 1], "prior": {"amplitude": [-60.0, 0.1]}, "max_restarts": 0, "repeats": 1},
+        },
+    },
+}
+LEFT_OUT = ("separable_chosen",)
+ARTIFACTS = ("F6", "F11", "F12", "T5", "T6")
+
+
+def tiny(overrides: dict[str, Any] | None = None) -> dict[str, Any]:
+    config = merged(merged(CONFIG, TINY), overrides or {})
+    emulators = config["edmf"]["emulators"]
+    config["edmf"]["emulators"] = {name: emulators[name] for name in emulators if name not in LEFT_OUT}
+    return config
+
+
+@pytest.fixture(scope="module")
+def finished(make_project: Callable[..., Project]) -> Project:
+    project = make_project()
+    project.write_config(tiny())
+    project.run("--cores", "2")
+    return project
+
+
+@pytest.fixture(scope="module")
+def table(finished: Project) -> pd.DataFrame:
+    return pd.read_csv(finished.results / "tables/T6.csv").set_index("emulator")
+
+
+def test_that_all_artifacts_are_made(finished: Project) -> None:
+    drawn = {path.name for path in (finished.results / "figures").iterdir()}
+    assert {f"{name}.{suffix}" for name in ARTIFACTS for suffix in ("png", "pdf")} <= drawn
+    assert (finished.results / "tables/T5.csv").is_file()
+
+
+def test_that_every_posterior_is_measured_against_the_simulators(table: pd.DataFrame) -> None:
+    sampled = ["prior", "gp", "untuned", "nonseparable_1", "nonseparable_chosen", "shared"]
+    assert (table.loc[sampled, "posterior_distance_mean"] > 0).all()
+    assert table.loc["simulator", "posterior_distance_mean"] == 0
+    assert table.loc[["constant", "nonseparable_3"], "posterior_distance_mean"].isna().all()
+    assert (table.loc[sampled[1:], "likelihood_ms"] > 0).all()
+
+
+def test_that_short_chains_are_said_not_to_have_converged(table: pd.DataFrame, finished: Project) -> None:
+    assert table.loc["gp", "n_converged"] == 0
+    stored = storage.load(finished.results / "edmf/surrogate/seed2026/gp/posterior-0000-0000.nc")
+    assert "bulk ESS below 1000" in stored["not_converged_because"].item()
+
+
+def test_that_a_failed_emulator_has_no_posterior_and_is_counted(table: pd.DataFrame) -> None:
+    assert table.loc["separable_5_1", "n_failed"] == 1
+    assert pd.isna(table.loc["separable_5_1", "posterior_distance_mean"])
+
+
+def test_that_no_checkpoint_is_left_and_nothing_to_do(finished: Project) -> None:
+    assert not list(finished.results.rglob("*.part"))
+    assert finished.planned() == set()
+
+
+def test_that_a_checkpoint_cut_off_in_writing_changes_no_digit(finished: Project) -> None:
+    folder = finished.results / "edmf/surrogate/seed2026/gp"
+    path = folder / "posterior-0000-0000.nc"
+    undisturbed = path.read_bytes()
+    (folder / "posterior-0000-0000.nc.0.part").write_bytes(b"cut off in the middle of writing")
+    finished.run(str(path.relative_to(finished.root)), "--force", "--cores", "1")
+    assert path.read_bytes() == undisturbed
+
+
+@pytest.mark.skipif("RFTUNE_EDMF_DATA" not in os.environ, reason="RFTUNE_EDMF_DATA does not name the public data file")
+def test_that_the_public_data_go_the_same_road(make_project: Callable[..., Project]) -> None:
+    project = make_project()
+    project.write_config(tiny({"edmf": {"source": os.environ["RFTUNE_EDMF_DATA"], "repeats": 1}}))
+    project.run("--cores", "2")
+    table = pd.read_csv(project.results / "tables/T6.csv").set_index("emulator")
+    assert table.loc["constant", "test_error_mean"] == pytest.approx(11.35, abs=0.005)
+    assert table["posterior_distance_mean"].isna().all()  # there is no simulator to compare with
+    assert table.loc["gp", "test_error_mean"] < 10.0
+    assert (project.results / "figures/F6.png").is_file()

@@ -1,0 +1,47 @@
+"""Sample the posterior with each emulator of a chunk of repeats in the likelihood."""
+
+from importlib import import_module
+
+from rftune import emulators, mcmc, storage
+from rftune.experiments import chains
+from rftune.experiments.protocol import stack_repeats, training_set
+from rftune.jobs import job
+from rftune.seeding import rng_for
+
+
+def main(data_path, tuned_path, out_path, labels, seed, settings, sampling, code):
+    module = import_module(f"rftune.experiments.{labels[0]}.sampling")
+    data, tuned = storage.load(data_path), storage.load(tuned_path)
+    training, noise = training_set(data)
+    emulator = emulators.from_config(settings)
+    options = mcmc.Settings(**sampling)
+    repeats = tuned["repeat"].values.tolist()
+    chains_made, checkpoints = [], []
+    for repeat in repeats:
+        one = tuned.sel(repeat=repeat, drop=True)
+        if one["failure"].item():
+            chains_made.append(chains.missing(options, data.sizes["input"]))
+            continue
+        # the features of the predictions
+        model = emulator.fit(training, noise, one, rng_for(seed, *labels, repeat, "predict"))
+        source = chains.Source(f"{out_path}.{repeat}.part", (seed, *labels, repeat), [data, one], [settings, code])
+        start = module.start(data, options.n_walkers, rng_for(seed, *labels, repeat, "start"))
+        chains_made.append(chains.sampled(module.log_posterior(model, data), start, options, source))
+        checkpoints.append(source.checkpoint)
+    storage.save(stack_repeats(chains_made, repeats), out_path, settings=[settings, sampling], seed=seed)
+    for checkpoint in checkpoints:
+        checkpoint.unlink(missing_ok=True)
+
+
+if "snakemake" in globals():
+    with job(snakemake.log[0]):
+        main(
+            snakemake.input.data,
+            snakemake.input.tuned,
+            snakemake.output[0],
+            [snakemake.wildcards[name] for name in ("experiment", "case", "emulator")],
+            int(snakemake.wildcards.seed),
+            snakemake.params.settings,
+            snakemake.params.sampling,
+            snakemake.params.code,
+        )
