@@ -5,26 +5,41 @@ import sys
 from functools import cache
 from pathlib import Path
 
+import pandas as pd
 import yaml
 from snakemake.exceptions import WorkflowError
+from snakemake.utils import Paramspace
 
 ROOT = Path(workflow.basedir)
 # The workflow and its jobs use the library beside it, in whatever environment and on whatever machine they run.
 sys.path.insert(0, str(ROOT / "src"))
 from rftune import config as rftune_config
 from rftune import jobs, provenance
+from rftune.sweeps import plan as sweep_plan
 
 jobs.use_library(ROOT / "src")
 
 ENVIRONMENT = str(ROOT / "environment.yml")  # for --software-deployment-method conda
 PAPER_VALUES = str(ROOT / "config/paper_values.yaml")
 
+
+
+def schema(name):
+    return yaml.safe_load((ROOT / f"workflow/schemas/{name}.schema.yaml").read_text())
+
+
+def point_names(combinations):
+    """Names of a sweep's points, made from their values."""
+    return list(Paramspace(pd.DataFrame(combinations), filename_params="*").instance_patterns)
+
+
 config.update(rftune_config.without_absent(config))
+SWEEP = None  # without --config sweep=...: the paper's figures and tables
 try:
-    rftune_config.check(
-        config,
-        yaml.safe_load((ROOT / "workflow/schemas/config.schema.yaml").read_text()),
-    )
+    rftune_config.check(config, schema("config"))
+    if config["sweep"] is not None:
+        SWEEP = sweep_plan.make_plan(config["sweep"], config, schema("sweep"), schema("config"), point_names)
+        config.update(SWEEP.config)
 except rftune_config.ConfigError as error:
     raise WorkflowError(str(error)) from None
 
@@ -32,12 +47,12 @@ RESULTS = config["results"]
 EXPERIMENTS = rftune_config.experiments(config)
 ROOT_SEED = config["seed"]
 SEEDS = rftune_config.seeds(config)
-CASES = {experiment: rftune_config.cases(config, experiment) for experiment in EXPERIMENTS}
-RUNS = {
-    (run.experiment, run.case, run.seed, run.emulator): run
-    for experiment in EXPERIMENTS
-    for run in rftune_config.runs(config, experiment)
-}
+if SWEEP:
+    CASES, planned = SWEEP.cases, SWEEP.runs
+else:
+    CASES = {experiment: rftune_config.cases(config, experiment) for experiment in EXPERIMENTS}
+    planned = [run for experiment in EXPERIMENTS for run in rftune_config.runs(config, experiment)]
+RUNS = {(run.experiment, run.case, run.seed, run.emulator): run for run in planned}
 # One folder per experiment, case and root seed; choices are wildcards, never edited lines.
 CASE = f"{RESULTS}/{{experiment}}/{{case}}/seed{{seed}}"
 LOGS = f"{RESULTS}/logs"
@@ -182,3 +197,7 @@ def picture(artifact):
 
 def table_path(artifact):
     return f"{RESULTS}/tables/{artifact}.csv"
+
+
+def unnamed_sweep(wildcards):
+    raise WorkflowError("no sweep is named: snakemake sweep --config sweep=config/sweeps/rank.yaml")
