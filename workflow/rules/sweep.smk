@@ -22,6 +22,8 @@ rule sweep_table:
         f"{BENCHMARKS}/sweep_table.tsv"
     conda:
         ENVIRONMENT
+    resources:
+        **resources("sweep_table"),
     params:
         sources=sweep_sources(),
         code=code_of("sweep_table"),
@@ -40,6 +42,8 @@ rule sweep_figure:
         f"{BENCHMARKS}/sweep_figure.tsv"
     conda:
         ENVIRONMENT
+    resources:
+        **resources("sweep_figure"),
     params:
         settings=list(dict.fromkeys(name for point in SWEEP.points for name in point.values)),
         title=SWEEP.title,

@@ -17,6 +17,7 @@ rule tune:
     threads: claimed_threads
     resources:
         n_workers=n_workers,
+        **resources("tune"),
     params:
         settings=tuning_settings,
         repeats=repeat_range,
