@@ -177,17 +177,19 @@ def resources(rule):
 
 
 def measured(rule, wildcards):
-    """What jobs of a rule take in a case with a kind of emulator; where that was not measured, the most of the rule."""
+    """What jobs of a rule take in a case with a kind of emulator."""
     place = [wildcards.experiment, wildcards.case] if hasattr(wildcards, "case") else ["any"]
     if hasattr(wildcards, "emulator"):
         place.append(emulator_settings(wildcards)["kind"])
-    return MEASURED.get(rule, {}).get("/".join(place)) or most_of(rule)
+    return MEASURED.get(rule, {}).get("/".join(place)) or most_of(rule, place[-1])
 
 
 @cache
-def most_of(rule):
-    cases = [case for name in ([rule] if rule in MEASURED else MEASURED) for case in MEASURED[name].values()]
-    return {quantity: max(case[quantity] for case in cases) for quantity in ("mem_mb", "seconds")}
+def most_of(rule, kind):
+    """The most that a rule took with a kind of emulator in any case; or with any; or the most of all rules."""
+    cases = MEASURED.get(rule) or {name: case for cases in MEASURED.values() for name, case in cases.items()}
+    like = [case for name, case in cases.items() if name.split("/")[-1] == kind] or cases.values()
+    return {quantity: max(case[quantity] for case in like) for quantity in ("mem_mb", "seconds")}
 
 
 def repeat_range(wildcards):
