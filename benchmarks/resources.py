@@ -20,9 +20,9 @@ OUT = ROOT / "config/resources.yaml"
 RULES = {"check": "check_data", "truth": "analyse_truth"}
 STAGES = ("data", "check_data", "analyse_truth", "tune", "predict", "analyse")
 HEADER = """\
-# What jobs were measured to take, by rule and experiment/case/kind of emulator: peak memory in MB, and seconds per repeat
-# (tune, predict) or per job. Made by `make resources` from the benchmark files of finished runs; a cluster is asked for
-# more, see cluster.margin in config.yaml. Where nothing was measured, the most of the rule is taken, or of all rules.
+# What jobs were measured to take, by rule and experiment/case/kind of emulator: peak memory in MB, and seconds per
+# repeat (tune, predict) or per job. Made by `make resources` from the benchmark files of finished runs; a cluster is
+# asked for more, see cluster.margin in config.yaml. Where nothing was measured, the most of the rule is taken.
 """
 CONFIG = yaml.safe_load((ROOT / "config/config.yaml").read_text(encoding="utf-8"))
 

@@ -70,7 +70,7 @@ def _check_format(folder: Path) -> None:
             continue  # a damaged file is made again by its stage, or named by the one that reads it
         if version != FORMAT_VERSION:
             raise FolderError(
-                f"{folder} holds results of format {version} ({path.relative_to(folder)}), and this rftune writes format "
-                f"{FORMAT_VERSION}: move that folder away or name another one (results: ... in a config file)"
+                f"{folder} holds results of format {version} ({path.relative_to(folder)}), and this rftune writes "
+                f"format {FORMAT_VERSION}: move that folder away or name another one (results: ... in a config file)"
             )
         return

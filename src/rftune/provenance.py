@@ -7,7 +7,7 @@ import hashlib
 import os
 import subprocess
 from collections.abc import Iterable, Iterator
-from functools import lru_cache
+from functools import cache, lru_cache
 from importlib import metadata
 from pathlib import Path
 
@@ -107,7 +107,7 @@ def _meaning(path: Path) -> str:
     return _tree_without_docstrings(path.read_text(encoding="utf-8"))
 
 
-@lru_cache(maxsize=None)  # by content: the stages share most of their modules
+@cache  # by content: the stages share most of their modules
 def _tree_without_docstrings(source: str) -> str:
     tree = ast.parse(source)
     for node in ast.walk(tree):

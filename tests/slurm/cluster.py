@@ -10,6 +10,8 @@ import socket
 import subprocess
 import sys
 import time
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 PROGRAMS = ("slurmctld", "slurmd", "munged", "sbatch", "squeue", "scancel")
@@ -50,7 +52,8 @@ SlurmdTimeout=10
 KillWait=5
 MinJobAge=3600
 SlurmdParameters=config_overrides
-NodeName=n[1-{n_nodes}] NodeHostname={host} NodeAddr=127.0.0.1 Port=[{first}-{last}] CPUs=2 RealMemory=6000 State=UNKNOWN
+NodeName=DEFAULT CPUs=2 RealMemory=6000 State=UNKNOWN
+NodeName=n[1-{n_nodes}] NodeHostname={host} NodeAddr=127.0.0.1 Port=[{first}-{last}]
 PartitionName=main Nodes=ALL Default=YES MaxTime=60 State=UP
 """
 
@@ -178,7 +181,7 @@ class Cluster:
         return dict(line.split() for line in lines)
 
     @staticmethod
-    def wait_until(condition, seconds: float, strict: bool = True) -> None:  # type: ignore[no-untyped-def]
+    def wait_until(condition: Callable[[], object], seconds: float, strict: bool = True) -> None:
         deadline = time.monotonic() + seconds
         while not condition():
             if time.monotonic() > deadline:
@@ -194,10 +197,8 @@ class Cluster:
 
 
 def _signal(pid: int, number: int) -> None:
-    try:
+    with suppress(ProcessLookupError):
         os.kill(pid, number)
-    except ProcessLookupError:
-        pass
 
 
 def _command_lines() -> dict[int, str]:

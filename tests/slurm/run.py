@@ -18,8 +18,8 @@ import pandas as pd
 import yaml
 
 sys.path[:0] = [str(Path(__file__).resolve().parent), str(Path(__file__).resolve().parents[1] / "workflow")]
-from cluster import Cluster, Unavailable, install
-from conftest import Project, tiny_config
+from cluster import Cluster, Unavailable, install  # noqa: E402
+from conftest import Project, tiny_config  # noqa: E402
 
 # As the profile says, but for a cluster without accounting and for people who wait.
 SLURM = (
@@ -29,7 +29,7 @@ SLURM = (
 SWEEP = {
     "title": "Rank and noise",
     "repeats": 2,
-    "repeats_per_job": 1,
+    "repeats_per_job": 2,
     "runs": [
         {
             "experiment": "ishigami",
@@ -89,7 +89,10 @@ def run_everything(folder: Path, cluster: Cluster, start: float) -> None:
     submitted = sum(text.count("has been submitted with SLURM jobid") for text in printed)
     jobs = sum(text.count("\nrule ") + text.count("\n    rule ") for text in printed)
     n_same = compare(local, remote)
-    step(f"Slurm: the same in {submitted} submissions ({jobs} jobs); {n_same} of {n_same} results equal to the byte", start)
+    step(
+        f"Slurm: the same in {submitted} submissions ({jobs} jobs); {n_same} of {n_same} results equal to the byte",
+        start,
+    )
 
 
 def run_with_faults(folder: Path, cluster: Cluster, start: float) -> None:

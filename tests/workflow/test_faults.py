@@ -114,7 +114,9 @@ def test_that_a_full_disk_is_named_and_nothing_is_lost(finished: Project, tell: 
 
     target = f"results/tiny/{LOWRANK.replace('lowrank', 'gp')}/predicted-0000-0000.nc"
     printed = refused(finished, target, preexec_fn=no_room)
-    assert "predicted-0000-0000.nc could not be written (File too large): make room and start the same command" in printed
+    assert (
+        "predicted-0000-0000.nc could not be written (File too large): make room and start the same command" in printed
+    )
     assert before.items() <= finished.hashes().items()
     assert not list(finished.results.rglob(".*-*.nc")), "temporary files are left"
     finished.run("--cores", "1", target)

@@ -142,7 +142,9 @@ def test_that_a_wrong_sweep_ends_before_any_work(make_project: Callable[..., Pro
 @pytest.mark.parametrize(
     ("sweep", "message"),
     [
-        pytest.param({**RANKS, "repeat": 2}, "the sweep: unknown key 'repeat'; did you mean 'repeats'?", id="unknown key"),
+        pytest.param(
+            {**RANKS, "repeat": 2}, "the sweep: unknown key 'repeat'; did you mean 'repeats'?", id="unknown key"
+        ),
         pytest.param({**RANKS, "repeats": 0}, "the sweep.repeats must be at least 1; got 0", id="no repeats"),
         pytest.param({**RANKS, "runs": []}, "the sweep.runs must be a list of at least 1 entries", id="no runs"),
         pytest.param(
@@ -177,11 +179,11 @@ def test_that_a_wrong_sweep_ends_before_any_work(make_project: Callable[..., Pro
             id="data out of range",
         ),
         pytest.param(
-            with_run(grid={"structure": ["../low"]}), "structure must be letters, digits,", id="a value that makes no path"
+            with_run(grid={"structure": ["../low"]}),
+            "structure must be letters, digits,",
+            id="a value that makes no path",
         ),
-        pytest.param(
-            with_run(grid=None), "the sweep.runs.0 must have either a grid or a table", id="nothing to vary"
-        ),
+        pytest.param(with_run(grid=None), "the sweep.runs.0 must have either a grid or a table", id="nothing to vary"),
         pytest.param(with_run(table="a.csv"), "must have either a grid or a table", id="grid and table"),
         pytest.param(with_run(grid=None, table="a.csv"), "a.csv cannot be read (No such file", id="no csv"),
         pytest.param({**RANKS, "runs": RANKS["runs"] * 2}, "two points have these settings", id="the same run twice"),
@@ -211,7 +213,7 @@ def test_that_a_wrong_csv_gets_a_sentence(tmp_path: Path, csv: str, message: str
 
 
 def test_that_a_csv_is_read_as_a_config_would_be(tmp_path: Path) -> None:
-    text = 'structure,rank,eki.inflation,data.noise_variance\nlowrank,2,1e-3,0.1\ndiagonal,null,0,0.1\n'
+    text = "structure,rank,eki.inflation,data.noise_variance\nlowrank,2,1e-3,0.1\ndiagonal,null,0,0.1\n"
     (tmp_path / "a.csv").write_text(text, encoding="utf-8")
     found = planned(with_run(grid=None, table="a.csv"), tmp_path)
     first, second = found.points

@@ -24,7 +24,6 @@ PAPER_VALUES = str(ROOT / "config/paper_values.yaml")
 MEASURED = yaml.safe_load((ROOT / "config/resources.yaml").read_text())
 
 
-
 def schema(name):
     return yaml.safe_load((ROOT / f"workflow/schemas/{name}.schema.yaml").read_text())
 
@@ -66,7 +65,6 @@ onstart:
         CLAIMED.append(folders.claim(RESULTS, f"{LOGS}/run.lock"))
     except folders.FolderError as error:
         raise WorkflowError(str(error)) from None
-
 
 
 # The modules behind each kind of emulator; emulators.py imports them all.

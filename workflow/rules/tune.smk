@@ -16,8 +16,8 @@ rule tune:
         ENVIRONMENT
     threads: claimed_threads
     resources:
-        n_workers=n_workers,
         **resources("tune"),
+        n_workers=n_workers,
     params:
         settings=tuning_settings,
         repeats=repeat_range,

@@ -92,7 +92,14 @@ def _draw(axis: Axes, panel: Panel, quantity: str) -> None:
     failed = int((panel.rows["failure"].fillna("") != "").sum())
     if failed and quantity != "seconds":
         axis.text(
-            0.98, 0.97, f"{failed} failed, not shown", transform=axis.transAxes, color=DATA, ha="right", va="top", fontsize=8
+            0.98,
+            0.97,
+            f"{failed} failed, not shown",
+            transform=axis.transAxes,
+            color=DATA,
+            ha="right",
+            va="top",
+            fontsize=8,
         )
 
 
@@ -108,7 +115,13 @@ def _series(panel: Panel) -> list[tuple[str, pd.DataFrame]]:
     if len(groups) > len(PALETTE):
         return [("all", panel.rows)]
     return [
-        (", ".join(f"{name.replace('_', ' ')} {value}" if name != "case" else str(value) for name, value in zip(panel.others, key, strict=True)), rows)
+        (
+            ", ".join(
+                f"{name.replace('_', ' ')} {value}" if name != "case" else str(value)
+                for name, value in zip(panel.others, key, strict=True)
+            ),
+            rows,
+        )
         for key, rows in groups
     ]
 
@@ -130,6 +143,8 @@ def _draw_series(
     at = np.array([position[value] for value in grouped.groups])
     low, median, high = (grouped.quantile(level).to_numpy(dtype=float) for level in (0.05, 0.5, 0.95))
     order = np.argsort(at)
-    axis.plot([position[value] for value in kept[setting]], kept[quantity], "o", ms=2.5, color=colour, alpha=0.35, mew=0)
+    axis.plot(
+        [position[value] for value in kept[setting]], kept[quantity], "o", ms=2.5, color=colour, alpha=0.35, mew=0
+    )
     axis.vlines(at, low, high, color=colour, lw=1.0)
     axis.plot(at[order], median[order], "-o" if connected else "o", color=colour, lw=1.2, ms=4.5, label=label)

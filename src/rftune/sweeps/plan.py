@@ -247,7 +247,9 @@ def _paths(settings: Config, prefix: str = "") -> set[str]:
 def _short_names(names: set[str]) -> dict[str, str]:
     """The last part of each dotted name; all of it where two settings would share that part."""
     last = [name.rpartition(".")[2] for name in names]
-    return {name: name.replace(".", "_") if last.count(part) > 1 else part for name, part in zip(names, last, strict=True)}
+    return {
+        name: name.replace(".", "_") if last.count(part) > 1 else part for name, part in zip(names, last, strict=True)
+    }
 
 
 def _points(
@@ -259,7 +261,13 @@ def _points(
     plain["repeats"] = min(repeats, block["repeats"])
     parts = [_split({**run.get("settings", {}), **values}) for values in combinations]
     case_names, emulator_names = (
-        _named([{short[name]: text(v) for name, v in values.items() if name.startswith(DATA) == of_data} for values in combinations], namer)
+        _named(
+            [
+                {short[name]: text(v) for name, v in values.items() if name.startswith(DATA) == of_data}
+                for values in combinations
+            ],
+            namer,
+        )
         for of_data in (True, False)
     )
     for case in run.get("cases", cases(config, experiment)):

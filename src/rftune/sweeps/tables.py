@@ -38,7 +38,7 @@ def sweep_table(sources: Sequence[Source]) -> pd.DataFrame:
     settings = {name: None for source in sources for name in source.values}
     frame = pd.concat([_rows(source) for source in sources], ignore_index=True)
     for name in settings:
-        frame[name] = _column([row[name] if name in row else _ABSENT for row in frame["values"]])
+        frame[name] = _column([row.get(name, _ABSENT) for row in frame["values"]])
     first = ["experiment", "case", "seed", "emulator", *settings, "repeat"]
     last = ["failure", *TIMES]
     measured = [name for name in frame if name not in (*first, *last, "values")]
@@ -62,7 +62,8 @@ def _rows(source: Source) -> pd.DataFrame:
     described = source._asdict()
     for name in ("experiment", "case", "seed", "emulator"):
         frame[name] = described[name]
-    return frame.assign(values=[source.values] * len(frame))
+    frame["values"] = pd.Series([dict(source.values)] * len(frame), dtype=object)
+    return frame
 
 
 def _column(values: Sequence[Any]) -> pd.Series[Any]:
