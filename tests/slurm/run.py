@@ -110,7 +110,7 @@ def run_with_faults(folder: Path, cluster: Cluster, start: float) -> None:
             return [text for text in texts if "iteration 3:" in text and "done" not in text]
 
         def hit(disturb) -> None:  # type: ignore[no-untyped-def]
-            cluster.wait_until(lambda: (tuning() and cluster.running()) or process.poll() is not None, 120)
+            cluster.wait_until(lambda: (tuning() and cluster.running()) or process.poll() is not None, 300)
             if process.poll() is not None:
                 raise AssertionError(f"the run ended before it was disturbed:\n{log.read_text()}")
             disturb(*list(cluster.running().items())[-1])
@@ -121,7 +121,7 @@ def run_with_faults(folder: Path, cluster: Cluster, start: float) -> None:
             time.sleep(2)
             hit(lambda job, node: cluster.kill_node(node, job))
             step("kill -9: a slurmd with its job", start)
-            process.wait(timeout=300)
+            process.wait(timeout=900)
         finally:
             if process.poll() is None:
                 process.kill()

@@ -64,7 +64,7 @@ def disturbed(project: Project, victim: str) -> str:
     """Start the run, kill -9 the snakemake or its worker in the middle of a tuning, and return what was printed."""
     command = project.command("--cores", "1", ANALYSIS) | {"start_new_session": True}
     with subprocess.Popen(**command) as process:
-        deadline = time.monotonic() + 240
+        deadline = time.monotonic() + 600
         while (job := tuning_job(project)) is None:
             assert process.poll() is None, process.stdout.read().decode()
             assert time.monotonic() < deadline, "no tuning began"
@@ -72,7 +72,7 @@ def disturbed(project: Project, victim: str) -> str:
         os.kill(process.pid if victim == "snakemake" else job, signal.SIGKILL)
         # a worker outlives its snakemake and holds the pipe: its end is not waited for
         printed = b"" if victim == "snakemake" else process.stdout.read()
-        process.wait(timeout=240)
+        process.wait(timeout=600)
     assert process.returncode != 0
     return printed.decode()
 
@@ -98,7 +98,7 @@ def test_that_killed_runs_come_back_with_the_same_bytes(
 
 def refused(project: Project, *arguments: str, **limits: Any) -> str:
     """Run snakemake, which fails with a message and no traceback, and return what it printed."""
-    done = subprocess.run(**project.command("--cores", "1", *arguments), **limits, check=False, timeout=300)
+    done = subprocess.run(**project.command("--cores", "1", *arguments), **limits, check=False, timeout=900)
     printed = str(done.stdout.decode())
     assert done.returncode != 0, printed
     assert "Traceback" not in printed
