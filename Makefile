@@ -26,6 +26,7 @@ IN_VENV    = PATH="$$PWD/$(VENV)/bin:$$PATH"
 SNAKEMAKE  = $(IN_VENV) $(PY) -m snakemake
 RUN        = $(if $(SEED),--config seed=$(SEED)) --workflow-profile workflow/profiles/default --cores $(CORES) $(ARGS)
 FIGURES_IN = find $(1) -name '*.png' 2>/dev/null | sort | sed 's/^/  /'
+SWEEP_NAME = $(notdir $(basename $(SWEEP)))
 ONE_THREAD = OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1
 
 .DEFAULT_GOAL := help
@@ -51,7 +52,7 @@ paper: $(INSTALLED)  ## all figures and tables with the paper's settings
 sweep: $(INSTALLED)  ## settings varied, a table and a picture: make sweep SWEEP=config/sweeps/rank.yaml
 	@$(SNAKEMAKE) sweep $(if $(PRESET),--configfile $(PRESET)) $(RUN) --config sweep=$(SWEEP) $(if $(SEED),seed=$(SEED))
 	@echo "The table (also as parquet) and the picture (also as pdf):" && \
-		find results/*/sweeps/$(notdir $(basename $(SWEEP))) -maxdepth 1 -name '*.csv' -o -maxdepth 1 -name '*.png' | sort | sed 's/^/  /'
+		ls results/*/sweeps/$(SWEEP_NAME)/*.csv results/*/sweeps/$(SWEEP_NAME)/*.png | sed 's/^/  /'
 
 test: lint pytest  ## every check and every test
 

@@ -18,6 +18,17 @@ class FolderError(Exception):
     """A run cannot use the results folder; nothing in it was touched."""
 
 
+def check_place(results: str | Path) -> None:
+    """Whether there can be a folder at all; Snakemake's look into it would fail with less clear words."""
+    folder = Path(results)
+    for path in (folder, *folder.parents):
+        if path.exists() and not path.is_dir():
+            raise FolderError(
+                f"the results folder {folder} cannot be made: {path} is no folder; name another one (results: ... in a "
+                f"config file, or --config results=...)"
+            )
+
+
 def claim(results: str | Path, lock_path: str | Path) -> TextIO:
     """Check a results folder and lock it for this process.
 

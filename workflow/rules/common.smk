@@ -40,7 +40,8 @@ try:
     if config["sweep"] is not None:
         SWEEP = sweep_plan.make_plan(config["sweep"], config, schema("sweep"), schema("config"), point_names)
         config.update(SWEEP.config)
-except rftune_config.ConfigError as error:
+    folders.check_place(config["results"])
+except (rftune_config.ConfigError, folders.FolderError) as error:
     raise WorkflowError(str(error)) from None
 
 RESULTS = config["results"]
