@@ -54,7 +54,7 @@ MinJobAge=3600
 SlurmdParameters=config_overrides
 NodeName=DEFAULT CPUs=2 RealMemory=6000 State=UNKNOWN
 NodeName=n[1-{n_nodes}] NodeHostname={host} NodeAddr=127.0.0.1 Port=[{first}-{last}]
-PartitionName=main Nodes=ALL Default=YES MaxTime=60 State=UP
+PartitionName=main Nodes=ALL Default=YES MaxTime=INFINITE State=UP
 """
 
 
