@@ -6,6 +6,8 @@ CORES   ?= all
 SEED    ?=
 WORKERS ?= 2
 ARGS    ?=
+SWEEP   ?= config/sweeps/rank.yaml
+PRESET  ?=
 
 VENV := .venv
 PY   := $(VENV)/bin/python
@@ -24,15 +26,17 @@ IN_VENV    = PATH="$$PWD/$(VENV)/bin:$$PATH"
 SNAKEMAKE  = $(IN_VENV) $(PY) -m snakemake
 RUN        = $(if $(SEED),--config seed=$(SEED)) --workflow-profile workflow/profiles/default --cores $(CORES) $(ARGS)
 FIGURES_IN = find $(1) -name '*.png' 2>/dev/null | sort | sed 's/^/  /'
+SWEEP_NAME = $(notdir $(basename $(SWEEP)))
 ONE_THREAD = OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1
 
 .DEFAULT_GOAL := help
-.PHONY: help reproduce paper test setup lint pytest format bench hooks lock clean distclean
+.PHONY: help reproduce paper sweep test slurm-test setup lint pytest format bench resources hooks lock clean distclean
 
 help:  ## this list
 	@echo "usage: make TARGET [NAME=value ...]"
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' Makefile
-	@echo "  CORES=n SEED=n    for reproduce and paper (all cores, the config's seed)"
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' Makefile
+	@echo "  CORES=n SEED=n    for reproduce, paper and sweep (all cores, the config's seed)"
+	@echo "  SWEEP=file        for sweep (config/sweeps/rank.yaml); PRESET=config/quick.yaml: its quick form"
 	@echo "  WORKERS=n         for test and pytest (2)"
 	@echo "  ARGS='...'        passed on to snakemake, pytest or the benchmark"
 	@echo "  PYTHON=python3.12 the Python that .venv is made with (python3)"
@@ -44,6 +48,11 @@ reproduce: $(INSTALLED)  ## all figures and tables with the quick preset (minute
 paper: $(INSTALLED)  ## all figures and tables with the paper's settings
 	@$(SNAKEMAKE) $(RUN)
 	@echo "The figures (each also as pdf):" && $(call FIGURES_IN,results/paper)
+
+sweep: $(INSTALLED)  ## settings varied, a table and a picture: make sweep SWEEP=config/sweeps/rank.yaml
+	@$(SNAKEMAKE) sweep $(if $(PRESET),--configfile $(PRESET)) $(RUN) --config sweep=$(SWEEP) $(if $(SEED),seed=$(SEED))
+	@echo "The table (also as parquet) and the picture (also as pdf):" && \
+		ls results/*/sweeps/$(SWEEP_NAME)/*.csv results/*/sweeps/$(SWEEP_NAME)/*.png | sed 's/^/  /'
 
 test: lint pytest  ## every check and every test
 
@@ -60,6 +69,9 @@ lint: $(INSTALLED)  ## ruff, mypy, snakefmt and snakemake's own lint
 pytest: $(INSTALLED)  ## the tests alone; one of them: make pytest WORKERS=0 ARGS='-k transform'
 	$(IN_VENV) $(ONE_THREAD) $(PY) -m pytest -n $(WORKERS) --dist loadfile $(ARGS)
 
+slurm-test: $(INSTALLED)  ## the workflow on a real Slurm, installed (Debian, as root) and started for this test
+	@$(IN_VENV) $(PY) tests/slurm/run.py $(ARGS)
+
 format: $(INSTALLED)  ## let ruff and snakefmt rewrite the files
 	$(PY) -m ruff check --fix .
 	$(PY) -m ruff format .
@@ -67,6 +79,9 @@ format: $(INSTALLED)  ## let ruff and snakefmt rewrite the files
 
 bench: $(INSTALLED)  ## speed and scaling on this machine
 	@$(PY) benchmarks/run.py $(ARGS)
+
+resources: $(INSTALLED)  ## config/resources.yaml, what clusters are asked for, from the benchmark files of finished runs
+	@$(PY) benchmarks/resources.py $(ARGS)
 
 hooks: $(INSTALLED)  ## check every commit before it is made (pre-commit)
 	@$(PY) -m pre_commit install

@@ -4,6 +4,7 @@
 #   snakemake --configfile config/quick.yaml         everything, in minutes
 #   snakemake tune_ishigami                          one stage of one experiment
 #   snakemake F1                                     one figure or table
+#   snakemake sweep --config sweep=config/sweeps/rank.yaml   settings varied: a table and a picture
 
 from snakemake.utils import min_version
 
@@ -19,12 +20,29 @@ include: "workflow/rules/tune.smk"
 include: "workflow/rules/predict.smk"
 include: "workflow/rules/sample.smk"
 include: "workflow/rules/analyse.smk"
-include: "workflow/rules/table.smk"
-include: "workflow/rules/figure.smk"
 
 
-rule all:
-    default_target: True
-    input:
-        [picture(artifact) for artifact in FIGURES],
-        [table_path(artifact) for artifacts in TABLES.values() for artifact in artifacts],
+if SWEEP:
+
+    include: "workflow/rules/sweep.smk"
+
+    rule sweep:
+        default_target: True
+        input:
+            rules.sweep_table.output,
+            rules.sweep_figure.output,
+
+else:
+
+    include: "workflow/rules/table.smk"
+    include: "workflow/rules/figure.smk"
+
+    rule all:
+        default_target: True
+        input:
+            [picture(artifact) for artifact in FIGURES],
+            [table_path(artifact) for artifacts in TABLES.values() for artifact in artifacts],
+
+    rule sweep:
+        input:
+            unnamed_sweep,

@@ -23,6 +23,7 @@ from unittest.mock import patch
 import numpy as np
 import plain
 import problems
+import scheduling
 from problems import ISHIGAMI, LARGE, MIDDLE, TINY, Size
 from threadpoolctl import threadpool_limits
 from timing import Row, best_seconds, show, verdict
@@ -328,6 +329,16 @@ def sections(quick: bool) -> Iterator[tuple[str, str, list[Row]]]:
         "8. Imports",
         "What a job pays before it starts, in a fresh interpreter; sklearn.covariance is loaded by the first tuning.",
         imports(JOB_IMPORTS[:2] if quick else JOB_IMPORTS, 1 if quick else 3),
+    )
+    yield (
+        "9. Planning a sweep",
+        "A dry run from nothing: the file checked point by point, and Snakemake's graph of its jobs.",
+        scheduling.dry_run(3 if quick else 1000),
+    )
+    yield (
+        "10. Scheduling a sweep",
+        "Wall time on two cores less planning and less what the jobs took; five repeats of a point share its jobs.",
+        scheduling.scheduling(1 if quick else 24),
     )
 
 

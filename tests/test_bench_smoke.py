@@ -17,6 +17,8 @@ HEADINGS = (
     "6. Where one tuning of Ishigami goes",
     "7. A learned integrator of Lorenz 63",
     "8. Imports",
+    "9. Planning a sweep",
+    "10. Scheduling a sweep",
 )
 
 

@@ -49,7 +49,7 @@ def without_absent(config: Config) -> dict[str, Any]:
 
 def check(config: Config, schema: Config) -> None:
     """Raise a `ConfigError` that names each wrong entry, what was expected there and what came."""
-    problems = _violations(config, schema, ()) + _not_finite(config, ())
+    problems = violations(config, schema, ()) + not_finite(config, ())
     if not problems:
         problems = _layer_problems(config, schema)
     if not problems:
@@ -98,7 +98,7 @@ def seeds(config: Config) -> list[int]:
 
 def cases(config: Config, experiment: str) -> dict[str, dict[str, Any]]:
     """Data settings of every case of an experiment."""
-    found: dict[str, dict[str, Any]] = _data_module(experiment).cases(config[experiment])
+    found: dict[str, dict[str, Any]] = data_module(experiment).cases(config[experiment])
     return found
 
 
@@ -129,29 +129,32 @@ def runs(config: Config, experiment: str) -> list[Run]:
 
 def emulator_settings(config: Config, experiment: str, emulator: str) -> dict[str, Any]:
     """What the results of an emulator depend on: defaults of its kind, the experiment's, then its own settings."""
-    return emulators.read_settings(_complete_settings(config, experiment, emulator))
+    return emulators.read_settings(complete_settings(config, experiment, emulator))
 
 
-def _complete_settings(config: Config, experiment: str, emulator: str) -> dict[str, Any]:
+def complete_settings(config: Config, experiment: str, emulator: str) -> dict[str, Any]:
+    """Every setting of an emulator, read or not: defaults of its kind, the experiment's, then its own."""
     block = config[experiment]["emulators"][emulator]
     layers = [config["defaults"].get(block["kind"], {}), config[experiment]["defaults"].get(block["kind"], {}), block]
-    return _without_scheduling(reduce(_merged, layers, {}))
+    return _without_scheduling(reduce(merged, layers, {}))
 
 
 def _without_scheduling(block: Config) -> dict[str, Any]:
     return {key: value for key, value in block.items() if key not in SCHEDULING}
 
 
-def _data_module(experiment: str) -> Any:
+def data_module(experiment: str) -> Any:
+    """The module of an experiment that knows its data settings and cases."""
     return import_module(f"rftune.experiments.{experiment}.data")
 
 
-def _merged(base: Config, override: Config) -> dict[str, Any]:
-    merged = dict(base)
+def merged(base: Config, override: Config) -> dict[str, Any]:
+    """The base with the override's entries in it, nested blocks entry by entry."""
+    result = dict(base)
     for key, value in override.items():
-        both_nested = isinstance(value, Mapping) and isinstance(merged.get(key), Mapping)
-        merged[key] = _merged(merged[key], value) if both_nested else value
-    return merged
+        both_nested = isinstance(value, Mapping) and isinstance(result.get(key), Mapping)
+        result[key] = merged(result[key], value) if both_nested else value
+    return result
 
 
 def _layer_problems(config: Config, schema: Config) -> list[str]:
@@ -165,7 +168,7 @@ def _layer_problems(config: Config, schema: Config) -> list[str]:
     return [
         violation
         for place, (kind, block) in layers.items()
-        for violation in _violations(
+        for violation in violations(
             _without_scheduling(block), {"$ref": f"#/$defs/{kind}", "$defs": optional}, (place,)
         )
     ]
@@ -178,7 +181,7 @@ def _without_required(schema: Any) -> Any:
 
 
 def _experiment_problems(config: Config, schema: Config, experiment: str) -> list[str]:
-    module = _data_module(experiment)
+    module = data_module(experiment)
     problems, shapes = [], {}
     try:
         known = cases(config, experiment)
@@ -195,19 +198,20 @@ def _experiment_problems(config: Config, schema: Config, experiment: str) -> lis
         place = f"{experiment}.emulators.{name}"
         if unknown:
             problems.append(f"{place}.cases: no case {', '.join(unknown)}; the cases are {', '.join(known)}")
-        settings = _complete_settings(config, experiment, name)
+        settings = complete_settings(config, experiment, name)
         named = {_named(case, config, experiment): shapes[case] for case in own}
-        problems += _emulator_problems(settings, schema, place, named)
+        problems += emulator_problems(settings, schema, place, named)
     return problems
 
 
-def _emulator_problems(
+def emulator_problems(
     settings: Config, schema: Config, place: str, shapes: Mapping[str, tuple[int, int, int]]
 ) -> list[str]:
+    """What is wrong with the complete settings of an emulator, by themselves or for data of one of the shapes."""
     definition = {"$ref": f"#/$defs/{settings['kind']}", "$defs": schema["$defs"]}
-    violations = _violations(settings, definition, (place,))
-    if violations:
-        return violations
+    found = violations(settings, definition, (place,))
+    if found:
+        return found
     for case, shape in shapes.items():
         try:
             emulators.from_config(settings).check(*shape)
@@ -221,18 +225,19 @@ def _named(case: str, config: Config, experiment: str) -> str:
     return f" ({case})" if len(cases(config, experiment)) > 1 else ""
 
 
-def _not_finite(value: Any, path: tuple[str, ...]) -> list[str]:
-    """Entries that yaml reads as numbers and a range check lets pass: .nan and .inf."""
+def not_finite(value: Any, path: tuple[str, ...]) -> list[str]:
+    """A sentence for every one of the entries that yaml reads as numbers and a range check lets pass: .nan and .inf."""
     if isinstance(value, Mapping):
-        return [problem for key, entry in value.items() for problem in _not_finite(entry, (*path, str(key)))]
+        return [problem for key, entry in value.items() for problem in not_finite(entry, (*path, str(key)))]
     if isinstance(value, list):
-        return [problem for key, entry in enumerate(value) for problem in _not_finite(entry, (*path, str(key)))]
+        return [problem for key, entry in enumerate(value) for problem in not_finite(entry, (*path, str(key)))]
     if isinstance(value, float) and not isfinite(value):
         return [f"{'.'.join(path)} must be finite; got {value}"]
     return []
 
 
-def _violations(instance: Any, schema: Config, prefix: tuple[str, ...]) -> list[str]:
+def violations(instance: Any, schema: Config, prefix: tuple[str, ...]) -> list[str]:
+    """A sentence for every entry that the schema does not allow."""
     errors = sorted(_Validator(schema).iter_errors(instance), key=lambda error: list(map(str, error.path)))
     return [_sentence(error, prefix) for error in errors]
 

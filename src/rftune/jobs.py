@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import logging
 import os
 import resource
@@ -9,7 +10,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 from threadpoolctl import threadpool_limits
 from tqdm import tqdm
@@ -24,7 +25,8 @@ def job(log_path: str | Path) -> Iterator[None]:
     One BLAS thread, whatever the number of cores, so that a result has the same digits everywhere.
     """
     os.environ["OMP_NUM_THREADS"] = "1"  # for OpenMP libraries that are loaded later, such as scikit-learn's
-    handler = logging.FileHandler(log_path, mode="w", encoding="utf-8")
+    logging.raiseExceptions = False  # a full disk is told once, by what needed the room
+    handler = logging.StreamHandler(_own_log(log_path))
     handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
     logger.addHandler(handler)
     logger.setLevel(logging.INFO)
@@ -38,7 +40,25 @@ def job(log_path: str | Path) -> Iterator[None]:
         raise SystemExit(1) from error
     finally:
         logger.removeHandler(handler)
-        handler.close()
+        handler.stream.close()
+
+
+def _own_log(path: str | Path) -> TextIO:
+    """An empty log that is this process's alone.
+
+    When a run is killed, its jobs may live on. The same job of the next run waits here for such a one to end, so that
+    no two of them write the same results; the lock is the kernel's and goes with its process.
+    """
+    log = open(path, "a", encoding="utf-8")  # noqa: SIM115 (open for as long as the job lasts)
+    try:
+        fcntl.flock(log, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        print(f"waiting for a job of an earlier run that still writes {path}", file=sys.stderr)
+        fcntl.flock(log, fcntl.LOCK_EX)
+    except OSError:
+        pass  # a file system without locks
+    log.truncate(0)
+    return log
 
 
 def use_library(source: str | Path) -> None:

@@ -7,7 +7,7 @@ import hashlib
 import os
 import subprocess
 from collections.abc import Iterable, Iterator
-from functools import lru_cache
+from functools import cache, lru_cache
 from importlib import metadata
 from pathlib import Path
 
@@ -104,7 +104,12 @@ def _absolute_base(node: ast.ImportFrom, path: Path) -> str:
 
 def _meaning(path: Path) -> str:
     """The syntax tree of a file without docstrings."""
-    tree = _parsed(path)
+    return _tree_without_docstrings(path.read_text(encoding="utf-8"))
+
+
+@cache  # by content: the stages share most of their modules
+def _tree_without_docstrings(source: str) -> str:
+    tree = ast.parse(source)
     for node in ast.walk(tree):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) and ast.get_docstring(
             node, clean=False

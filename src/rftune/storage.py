@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import tempfile
@@ -15,22 +16,33 @@ import xarray as xr
 from rftune import provenance
 
 FORMAT_VERSION = 1
+# What writing meets when there is no room: no space, over the quota, over the largest size of a file.
+DISK_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 @contextmanager
 def atomic_path(path: str | Path) -> Iterator[Path]:
     """A temporary path beside ``path`` that takes its place when the block ends well and vanishes when it does not."""
     target = Path(path)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    descriptor, name = tempfile.mkstemp(prefix=f".{target.stem}-", suffix=target.suffix, dir=target.parent)
-    os.close(descriptor)
-    temporary = Path(name)
+    temporary = None
     try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        descriptor, name = tempfile.mkstemp(prefix=f".{target.stem}-", suffix=target.suffix, dir=target.parent)
+        os.close(descriptor)
+        temporary = Path(name)
         yield temporary
         temporary.chmod(0o666 & ~_umask())
         temporary.replace(target)
+    except OSError as error:
+        if error.errno not in DISK_ERRORS:
+            raise
+        raise OSError(
+            f"{path} could not be written ({os.strerror(error.errno)}): make room and start the same command again; "
+            f"what is finished stays"
+        ) from error
     finally:
-        temporary.unlink(missing_ok=True)
+        if temporary is not None:
+            temporary.unlink(missing_ok=True)
 
 
 def save(result: xr.Dataset, path: str | Path, *, settings: Any, seed: int) -> None:
@@ -56,7 +68,7 @@ def save(result: xr.Dataset, path: str | Path, *, settings: Any, seed: int) -> N
         "git_commit": provenance.git_commit(),
     }
     with atomic_path(path) as temporary:
-        result.assign_attrs(record).to_netcdf(temporary, engine="h5netcdf")
+        _write(result.assign_attrs(record), temporary)
 
 
 def load(path: str | Path) -> xr.Dataset:
@@ -76,6 +88,12 @@ def load(path: str | Path) -> xr.Dataset:
             f"choose another results folder or delete the file and run its stage again"
         )
     return result
+
+
+def _write(result: xr.Dataset, path: Path) -> None:
+    """Write netCDF by way of memory: HDF5 tells less of a full disk, and leaves it to a crash at the end."""
+    buffer = result.to_netcdf(engine="h5netcdf")
+    path.write_bytes(buffer)
 
 
 def settings_of(result: xr.Dataset) -> Mapping[str, Any]:

@@ -97,7 +97,7 @@ class Project:
         }
 
     def snakemake(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        done = subprocess.run(**self.command(*arguments), check=False, timeout=300)
+        done = subprocess.run(**self.command(*arguments), check=False, timeout=900)
         # Decoded here, because text=True would hide carriage returns.
         return subprocess.CompletedProcess(done.args, done.returncode, done.stdout.decode())
 
@@ -117,7 +117,7 @@ class Project:
             jobs.add((rule, " ".join(value for _, value in pairs if value not in ("ishigami", "standard"))))
         counted = re.search(r"^total +(\d+)$", output, re.MULTILINE)
         assert len(jobs) == (int(counted[1]) if counted else 0), output
-        collecting = re.compile(r"all|(data|tune|predict|analyse)_(ishigami|sobol_g|lorenz63)")
+        collecting = re.compile(r"all|sweep|(data|tune|predict|analyse)_(ishigami|sobol_g|lorenz63)")
         return {job for job in jobs if not collecting.fullmatch(job[0])}
 
     def hashes(self) -> dict[str, str]:

@@ -12,7 +12,7 @@ from conftest import CONFIG, ROOT, merged, tiny_config
 
 from rftune import config as rftune_config
 from rftune import emulators
-from rftune.config import ConfigError, check, emulator_settings
+from rftune.config import ConfigError, check, emulator_settings, without_absent
 
 SCHEMA = yaml.safe_load((ROOT / "workflow/schemas/config.schema.yaml").read_text(encoding="utf-8"))
 
@@ -56,7 +56,7 @@ def test_that_the_tests_own_config_passes() -> None:
             "colour",
             1,
             "the config: unknown key 'colour'; known keys: experiments, seed, further_seeds, results, n_workers, "
-            "defaults, ishigami, sobol_g, lorenz63",
+            "sweep, sweep_points, cluster, defaults, ishigami, sobol_g, lorenz63",
         ),
         ("ishigami.repeat", 1, "ishigami: unknown key 'repeat'; did you mean 'repeats'?"),
         ("seed", -1, "seed must be at least 0; got -1 (root seed)"),

@@ -99,7 +99,6 @@ def test_that_a_killed_job_leaves_no_partial_file_and_is_redone_to_the_byte(
     """On one core here, on two there."""
     assert (killed.results / SEED_FOLDER / "data.nc").exists()
     assert not (killed.results / TUNED).exists()
-    killed.run("--unlock")
     output = killed.run("--cores", "1", f"results/tiny/{TUNED}")
     assert "rule tune:" in output
     assert "rule data:" not in output

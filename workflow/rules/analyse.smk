@@ -13,6 +13,8 @@ rule analyse:
         f"{BENCHMARKS}/{{experiment}}/{{case}}/seed{{seed}}/{{emulator}}/analyse.tsv"
     conda:
         ENVIRONMENT
+    resources:
+        **resources("analyse"),
     params:
         settings=lambda wildcards: config[wildcards.experiment]["analysis"],
         code=lambda wildcards: code_of("analyse", f"{wildcards.experiment}.analysis"),
@@ -33,6 +35,8 @@ rule analyse_truth:
         f"{BENCHMARKS}/{{experiment}}/{{case}}/seed{{seed}}/truth.tsv"
     conda:
         ENVIRONMENT
+    resources:
+        **resources("analyse_truth"),
     params:
         settings=lambda wildcards: config[wildcards.experiment]["truth"],
         code=lambda wildcards: code_of("truth", f"{wildcards.experiment}.analysis"),

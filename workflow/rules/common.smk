@@ -5,43 +5,67 @@ import sys
 from functools import cache
 from pathlib import Path
 
+import pandas as pd
 import yaml
 from snakemake.exceptions import WorkflowError
+from snakemake.utils import Paramspace
 
 ROOT = Path(workflow.basedir)
 # The workflow and its jobs use the library beside it, in whatever environment and on whatever machine they run.
 sys.path.insert(0, str(ROOT / "src"))
 from rftune import config as rftune_config
-from rftune import jobs, provenance
+from rftune import folders, jobs, provenance
+from rftune.sweeps import plan as sweep_plan
 
 jobs.use_library(ROOT / "src")
 
 ENVIRONMENT = str(ROOT / "environment.yml")  # for --software-deployment-method conda
 PAPER_VALUES = str(ROOT / "config/paper_values.yaml")
+MEASURED = yaml.safe_load((ROOT / "config/resources.yaml").read_text())
+
+
+def schema(name):
+    return yaml.safe_load((ROOT / f"workflow/schemas/{name}.schema.yaml").read_text())
+
+
+def point_names(combinations):
+    """Names of a sweep's points, made from their values."""
+    return list(Paramspace(pd.DataFrame(combinations), filename_params="*").instance_patterns)
+
 
 config.update(rftune_config.without_absent(config))
+SWEEP = None  # without --config sweep=...: the paper's figures and tables
 try:
-    rftune_config.check(
-        config,
-        yaml.safe_load((ROOT / "workflow/schemas/config.schema.yaml").read_text()),
-    )
-except rftune_config.ConfigError as error:
+    rftune_config.check(config, schema("config"))
+    if config["sweep"] is not None:
+        SWEEP = sweep_plan.make_plan(config["sweep"], config, schema("sweep"), schema("config"), point_names)
+        config.update(SWEEP.config)
+    folders.check_place(config["results"])
+except (rftune_config.ConfigError, folders.FolderError) as error:
     raise WorkflowError(str(error)) from None
 
 RESULTS = config["results"]
 EXPERIMENTS = rftune_config.experiments(config)
 ROOT_SEED = config["seed"]
 SEEDS = rftune_config.seeds(config)
-CASES = {experiment: rftune_config.cases(config, experiment) for experiment in EXPERIMENTS}
-RUNS = {
-    (run.experiment, run.case, run.seed, run.emulator): run
-    for experiment in EXPERIMENTS
-    for run in rftune_config.runs(config, experiment)
-}
+if SWEEP:
+    CASES, planned = SWEEP.cases, SWEEP.runs
+else:
+    CASES = {experiment: rftune_config.cases(config, experiment) for experiment in EXPERIMENTS}
+    planned = [run for experiment in EXPERIMENTS for run in rftune_config.runs(config, experiment)]
+RUNS = {(run.experiment, run.case, run.seed, run.emulator): run for run in planned}
 # One folder per experiment, case and root seed; choices are wildcards, never edited lines.
 CASE = f"{RESULTS}/{{experiment}}/{{case}}/seed{{seed}}"
 LOGS = f"{RESULTS}/logs"
 BENCHMARKS = f"{RESULTS}/benchmarks"
+CLAIMED = []  # the results folder's lock, held until this process ends
+
+
+onstart:
+    try:
+        CLAIMED.append(folders.claim(RESULTS, f"{LOGS}/run.lock"))
+    except folders.FolderError as error:
+        raise WorkflowError(str(error)) from None
 
 
 # The modules behind each kind of emulator; emulators.py imports them all.
@@ -69,8 +93,9 @@ def chunks(run):
 
 
 def either(values):
-    """A pattern that matches the values and nothing else."""
-    return "|".join(sorted({re.escape(str(value)) for value in values}))
+    """A pattern that matches the values and nothing else; any name where so many would make Snakemake slow."""
+    patterns = sorted({re.escape(str(value)) for value in values})
+    return "|".join(patterns) if len(patterns) <= 100 else "[^/]+"
 
 
 wildcard_constraints:
@@ -101,7 +126,12 @@ def emulator_code(stage, module=None):
 
 def emulator_settings(wildcards):
     """Everything that the results of an emulator depend on, besides how many of them there are."""
-    return rftune_config.emulator_settings(config, wildcards.experiment, wildcards.emulator)
+    return settings_of(wildcards.experiment, wildcards.emulator)
+
+
+@cache
+def settings_of(experiment, emulator):
+    return rftune_config.emulator_settings(config, experiment, emulator)
 
 
 def tuning_settings(wildcards):
@@ -125,6 +155,40 @@ def claimed_threads(wildcards):
 def n_workers(wildcards, threads):
     """Threads that a tuning really uses, of those that it claims; a resource, because it changes no result."""
     return min(run_of(wildcards).n_workers or threads, threads)
+
+
+def resources(rule):
+    """Memory (MB) and time (minutes) of a rule's jobs on a cluster, and where they go; a retry gets twice as much."""
+    chosen = config["cluster"]
+
+    def memory(wildcards, attempt):
+        # the Snakemake inside a cluster's job takes its part
+        needed = chosen["margin"] * measured(rule, wildcards)["mem_mb"] + 300
+        return int(needed * 2 ** (attempt - 1))
+
+    def runtime(wildcards, attempt):
+        first, last = repeat_range(wildcards) if hasattr(wildcards, "repeats") else (0, 1)
+        minutes = chosen["margin"] * measured(rule, wildcards)["seconds"] * (last - first) / 60
+        return int((minutes + chosen["least_minutes"]) * 2 ** (attempt - 1))
+
+    placed = {f"slurm_{name}": chosen[name] for name in ("account", "partition") if chosen[name] is not None}
+    return {"mem_mb": memory, "runtime": runtime, **placed}
+
+
+def measured(rule, wildcards):
+    """What jobs of a rule take in a case with a kind of emulator."""
+    place = [wildcards.experiment, wildcards.case] if hasattr(wildcards, "case") else ["any"]
+    if hasattr(wildcards, "emulator"):
+        place.append(emulator_settings(wildcards)["kind"])
+    return MEASURED.get(rule, {}).get("/".join(place)) or most_of(rule, place[-1])
+
+
+@cache
+def most_of(rule, kind):
+    """The most that a rule took with a kind of emulator in any case; or with any; or the most of all rules."""
+    cases = MEASURED.get(rule) or {name: case for cases in MEASURED.values() for name, case in cases.items()}
+    like = [case for name, case in cases.items() if name.split("/")[-1] == kind] or cases.values()
+    return {quantity: max(case[quantity] for case in like) for quantity in ("mem_mb", "seconds")}
 
 
 def repeat_range(wildcards):
@@ -198,3 +262,7 @@ def picture(artifact):
 
 def table_path(artifact):
     return f"{RESULTS}/tables/{artifact}.csv"
+
+
+def unnamed_sweep(wildcards):
+    raise WorkflowError("no sweep is named: snakemake sweep --config sweep=config/sweeps/rank.yaml")

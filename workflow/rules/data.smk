@@ -12,6 +12,8 @@ rule data:
         f"{BENCHMARKS}/{{experiment}}/{{case}}/seed{{seed}}/data.tsv"
     conda:
         ENVIRONMENT
+    resources:
+        **resources("data"),
     params:
         settings=lambda wildcards: CASES[wildcards.experiment][wildcards.case],
         code=lambda wildcards: code_of("data", f"{wildcards.experiment}.data"),
@@ -31,6 +33,8 @@ rule check_data:
         f"{BENCHMARKS}/{{experiment}}/{{case}}/seed{{seed}}/check.tsv"
     conda:
         ENVIRONMENT
+    resources:
+        **resources("check_data"),
     params:
         code=code_of("check"),
     script:

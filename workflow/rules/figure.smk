@@ -104,6 +104,8 @@ for artifact, (experiment, inputs) in FIGURES.items():
             f"{BENCHMARKS}/{artifact}.tsv"
         conda:
             ENVIRONMENT
+        resources:
+            **resources("figure"),
         params:
             artifact=artifact,
             experiment=experiment,

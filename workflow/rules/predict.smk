@@ -16,6 +16,8 @@ rule predict:
     conda:
         ENVIRONMENT
     threads: claimed_threads
+    resources:
+        **resources("predict"),
     params:
         settings=emulator_settings,
         code=emulator_code("predict", "prediction"),

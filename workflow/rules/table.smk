@@ -29,6 +29,8 @@ for experiment, artifacts in TABLES.items():
                 f"{BENCHMARKS}/{artifact}_csv.tsv"
             conda:
                 ENVIRONMENT
+            resources:
+                **resources("table"),
             params:
                 artifact=artifact,
                 experiment=experiment,

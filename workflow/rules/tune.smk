@@ -16,6 +16,7 @@ rule tune:
         ENVIRONMENT
     threads: claimed_threads
     resources:
+        **resources("tune"),
         n_workers=n_workers,
     params:
         settings=tuning_settings,

@@ -1,0 +1,158 @@
+"""The workflow on a real Slurm: `make slurm-test`, or with ARGS=--if-possible to pass where Slurm cannot be had.
+
+Ishigami and a sweep, at tiny sizes, run locally and through the slurm profile, and every result is compared byte for
+byte. Then faults: a job is cancelled and a node is killed under its job, and the results are compared again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import yaml
+
+sys.path[:0] = [str(Path(__file__).resolve().parent), str(Path(__file__).resolve().parents[1] / "workflow")]
+from cluster import Cluster, Unavailable, install  # noqa: E402
+from conftest import Project, tiny_config  # noqa: E402
+
+# As the profile says, but for a cluster without accounting and for people who wait.
+SLURM = (
+    *("--workflow-profile", "workflow/profiles/slurm", "--cores", "2", "--latency-wait", "15"),
+    *("--slurm-status-command", "squeue", "--slurm-init-seconds-before-status-checks", "1"),
+)
+SWEEP = {
+    "title": "Rank and noise",
+    "repeats": 2,
+    "repeats_per_job": 2,
+    "runs": [
+        {
+            "experiment": "ishigami",
+            "emulator": "lowrank",
+            "grid": {"rank": [1, 3], "data.noise_variance": [0.01, 0.1]},
+        }
+    ],
+}
+MEASURED = ["seconds", "fit_seconds", "peak_memory_mb"]
+# One submission per chunk of repeats, each long enough to be hit.
+FAULTS: dict[str, Any] = {
+    "ishigami": {
+        "repeats": 3,
+        "repeats_per_job": 1,
+        "emulators": {"lowrank": {"n_iterations": 60, "n_members": 60, "n_features": 150}},
+    }
+}
+TUNINGS = "results/tiny/logs/ishigami/standard/seed2026/lowrank"
+
+
+def project(folder: Path, overrides: dict[str, Any]) -> Project:
+    made = Project(folder)
+    made.write_config(tiny_config(overrides))
+    (folder / "config/sweeps/slurm.yaml").write_text(yaml.safe_dump(SWEEP))
+    return made
+
+
+def compare(local: Project, remote: Project) -> int:
+    """The number of files, all with the same bytes, but for those that hold measured times; an error if any differ."""
+    found = [one.hashes() for one in (local, remote)]
+    if found[0].keys() != found[1].keys():
+        raise AssertionError(f"only one has {sorted(found[0].keys() ^ found[1].keys())}")
+    # pictures and tables of a sweep show times; their other columns are compared below
+    same = [name for name in found[0] if "tim" not in Path(name).name and Path(name).stem != "slurm"]
+    differing = [name for name in same if found[0][name] != found[1][name]]
+    if differing:
+        raise AssertionError(f"the cluster changed {differing}")
+    tables = [one.results / "sweeps/slurm/slurm.parquet" for one in (local, remote)]
+    if tables[0].exists():
+        frames = [pd.read_parquet(path).drop(columns=MEASURED) for path in tables]
+        pd.testing.assert_frame_equal(*frames, check_exact=True)
+    return len(same)
+
+
+def step(title: str, start: float) -> None:
+    print(f"{time.monotonic() - start:6.0f} s  {title}", flush=True)
+
+
+def run_everything(folder: Path, cluster: Cluster, start: float) -> None:
+    """The whole of Ishigami and a sweep, here and there."""
+    local, remote = (project(folder / name, {}) for name in ("local", "remote"))
+    sweep = ("sweep", "--config", "sweep=config/sweeps/slurm.yaml")
+    for arguments in ((), sweep):
+        local.run(*arguments, "--cores", "2")
+    step("local: Ishigami and a sweep of 4 points", start)
+    printed = [remote.run(*arguments, *SLURM) for arguments in ((), sweep)]
+    submitted = sum(text.count("has been submitted with SLURM jobid") for text in printed)
+    jobs = sum(text.count("\nrule ") + text.count("\n    rule ") for text in printed)
+    n_same = compare(local, remote)
+    step(
+        f"Slurm: the same in {submitted} submissions ({jobs} jobs); {n_same} of {n_same} results equal to the byte",
+        start,
+    )
+
+
+def run_with_faults(folder: Path, cluster: Cluster, start: float) -> None:
+    """A cancelled job and a killed node in one run."""
+    local, remote = (project(folder / f"faults-{name}", FAULTS) for name in ("local", "remote"))
+    local.run("tune_ishigami", "--cores", "2")
+    step("local: tunings to disturb", start)
+    command = remote.command("tune_ishigami", *SLURM, "--group-components", "chunk=1")
+    log = folder / "faults.log"
+    with log.open("wb") as stream, subprocess.Popen(**(command | {"stdout": stream})) as process:
+
+        def tuning() -> list[str]:
+            """Logs of tunings that are under way."""
+            texts = [path.read_text() for path in (remote.root / TUNINGS).glob("tune-*.log")]
+            return [text for text in texts if "iteration 3:" in text and "done" not in text]
+
+        def hit(disturb) -> None:  # type: ignore[no-untyped-def]
+            cluster.wait_until(lambda: (tuning() and cluster.running()) or process.poll() is not None, 300)
+            if process.poll() is not None:
+                raise AssertionError(f"the run ended before it was disturbed:\n{log.read_text()}")
+            disturb(*list(cluster.running().items())[-1])
+
+        try:
+            hit(lambda job, node: cluster.command("scancel", job))
+            step("scancel: a job in the middle of its tuning", start)
+            time.sleep(2)
+            hit(lambda job, node: cluster.kill_node(node, job))
+            step("kill -9: a slurmd with its job", start)
+            process.wait(timeout=900)
+        finally:
+            if process.poll() is None:
+                process.kill()
+    if process.returncode:
+        raise AssertionError(f"the run did not recover:\n{log.read_text()}")
+    n_same = compare(local, remote)
+    retries = log.read_text().count("Trying to restart job")
+    step(f"2 kills, {retries} retries, nothing lost: {n_same} of {n_same} results equal to the byte", start)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--if-possible", action="store_true", help="pass where Slurm cannot be installed or started")
+    options = parser.parse_args()
+    start = time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="rftune-slurm-") as folder:
+        try:
+            install()
+            cluster = Cluster(Path(folder) / "daemons").__enter__()
+        except Unavailable as reason:
+            print(f"slurm-test: not run. {reason}")
+            return 0 if options.if_possible else 1
+        try:
+            step(f"a controller and {len(cluster.nodes)} nodes are up", start)
+            run_everything(Path(folder), cluster, start)
+            run_with_faults(Path(folder), cluster, start)
+        finally:
+            cluster.stop()
+    step("passed; the daemons are stopped", start)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

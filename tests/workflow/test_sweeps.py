@@ -1,0 +1,238 @@
+"""Sweeps: the shipped ones at tiny sizes, what a changed file runs again, and what a wrong file is told."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+import yaml
+from conftest import CONFIG, ROOT, TINY, Project, merged, tiny_config
+
+from rftune.config import ConfigError
+from rftune.sweeps import plan
+from rftune.sweeps.plan import make_plan
+
+SHIPPED = sorted(path.stem for path in (ROOT / "config/sweeps").glob("*.yaml"))
+SCHEMAS = [
+    yaml.safe_load((ROOT / f"workflow/schemas/{name}.schema.yaml").read_text(encoding="utf-8"))
+    for name in ("sweep", "config")
+]
+# The paper's emulators at sizes that run in seconds, two points of each run of a sweep.
+SMALL: dict[str, Any] = {
+    "further_seeds": [],
+    "results": TINY["results"],
+    "sweep_points": 2,
+    "defaults": {"random_features": {"objective": {"noise_draws": 5}, "n_iterations": 2, "fresh_draws": 2}},
+    "ishigami": {"data": {"n_train": 40, "n_base": 64}, "analysis": {"n_bootstrap": 5}, "repeats": 1},
+    "sobol_g": {
+        "data": {"n_train_per_input": 10, "n_base": 16},
+        "analysis": {"n_bootstrap": 5},
+        "repeats": 1,
+        "defaults": {"random_features": {"n_features": 15, "n_features_predict": 20, "n_members": 6}},
+    },
+    "lorenz63": {
+        "data": {"n_train": 60, "train_time": 5.0, "test_time": 2.0, "long_time": 30.0, "n_starts": 4},
+        "repeats": 1,
+        "defaults": {"random_features": {"n_features": 15, "n_features_predict": 20, "n_members": 6}},
+    },
+}
+RANKS: dict[str, Any] = {
+    "title": "Ranks",
+    "repeats": 2,
+    "repeats_per_job": 2,
+    "runs": [{"experiment": "ishigami", "emulator": "lowrank", "grid": {"rank": [1, 2]}}],
+}
+
+
+def names(combinations: Any) -> list[str]:
+    return ["_".join(f"{name}~{value}" for name, value in values.items()) for values in combinations]
+
+
+def planned(sweep: dict[str, Any], folder: Path, config: dict[str, Any] = CONFIG) -> plan.Plan:
+    path = folder / "mine.yaml"
+    path.write_text(yaml.safe_dump(sweep, sort_keys=False), encoding="utf-8")
+    return make_plan(path, config, *SCHEMAS, names)
+
+
+def with_run(**changes: Any) -> dict[str, Any]:
+    """The ranks with other entries in their run; None takes an entry away."""
+    run = {**RANKS["runs"][0], **changes}
+    return {**RANKS, "runs": [{key: value for key, value in run.items() if value is not None}]}
+
+
+@pytest.fixture(scope="module")
+def project(make_project: Callable[..., Project]) -> Project:
+    made = make_project()
+    made.write_config(merged(CONFIG, SMALL))
+    return made
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_that_a_shipped_sweep_runs_to_its_table_and_picture(project: Project, name: str) -> None:
+    project.run("sweep", "--config", f"sweep=config/sweeps/{name}.yaml", "--cores", "2")
+    folder = project.results / f"sweeps/{name}"
+    for suffix in ("png", "pdf"):
+        assert (folder / f"{name}.{suffix}").stat().st_size > 5000
+    table = pd.read_parquet(folder / f"{name}.parquet")
+    sweep = yaml.safe_load((ROOT / f"config/sweeps/{name}.yaml").read_text(encoding="utf-8"))
+    n_sets = [len(run.get("cases", ["all"])) for run in sweep["runs"]]
+    assert len(table) == 2 * sum(n_sets)  # two points on every data set, one repeat each
+    assert set(table["experiment"]) == {run["experiment"] for run in sweep["runs"]}
+    assert (table["failure"] == "").all()
+    assert (table[["test_error", "seconds"]] > 0).all(axis=None)
+    csv = pd.read_csv(folder / f"{name}.csv")
+    assert list(csv) == list(table)
+    assert csv["test_error"].to_numpy() == pytest.approx(table["test_error"].to_numpy(), rel=1e-5)
+
+
+def test_that_the_shipped_sweeps_are_four_and_pass_at_full_size() -> None:
+    assert SHIPPED == ["ensemble", "features", "rank", "structure"]
+    for name in SHIPPED:
+        found = make_plan(ROOT / f"config/sweeps/{name}.yaml", CONFIG, *SCHEMAS, names)
+        assert {point.experiment for point in found.points} >= {"ishigami", "sobol_g", "lorenz63"}
+        assert len(found.points) >= 12
+
+
+def test_that_a_value_added_to_a_finished_sweep_runs_only_the_new_jobs(make_project: Callable[..., Project]) -> None:
+    project = make_project({})
+    path = project.root / "config/sweeps/mine.yaml"
+    path.write_text(yaml.safe_dump(RANKS), encoding="utf-8")
+    command = ("sweep", "--config", "sweep=config/sweeps/mine.yaml")
+    project.run(*command, "--cores", "2")
+    before = project.hashes()
+    assert project.planned(*command) == set()
+    path.write_text(yaml.safe_dump(with_run(grid={"rank": [1, 2, 3]})), encoding="utf-8")
+    new = "2026 lowrank_rank~3"
+    assert project.planned(*command) == {
+        ("tune", f"{new} 0000-0001"),
+        ("predict", f"{new} 0000-0001"),
+        ("analyse", new),
+        ("sweep_table", ""),
+        ("sweep_figure", ""),
+    }
+    project.run(*command, "--cores", "2")
+    after = project.hashes()
+    kept = [name for name in before if name.endswith(".nc")]
+    assert len(kept) == 1 + 2 * 5
+    assert {name: after[name] for name in kept} == {name: before[name] for name in kept}
+    table = pd.read_csv(project.results / "sweeps/mine/mine.csv")
+    assert table["rank"].tolist() == [1, 1, 2, 2, 3, 3]
+    assert table["repeat"].tolist() == [0, 1] * 3
+
+
+def test_that_a_sweep_must_be_named(make_project: Callable[..., Project]) -> None:
+    done = make_project({}).snakemake("sweep", "--cores", "1")
+    assert done.returncode != 0
+    assert "no sweep is named: snakemake sweep --config sweep=config/sweeps/rank.yaml" in done.stdout
+    assert "Traceback" not in done.stdout
+
+
+def test_that_a_wrong_sweep_ends_before_any_work(make_project: Callable[..., Project]) -> None:
+    project = make_project({})
+    done = project.snakemake("--cores", "1", "--config", "sweep=config/sweeps/nowhere.yaml")
+    assert done.returncode != 0
+    assert "no sweep can be read at config/sweeps/nowhere.yaml (No such file or directory)" in done.stdout
+    assert "Traceback" not in done.stdout
+    assert not (project.root / "results").exists()
+
+
+@pytest.mark.parametrize(
+    ("sweep", "message"),
+    [
+        pytest.param(
+            {**RANKS, "repeat": 2}, "the sweep: unknown key 'repeat'; did you mean 'repeats'?", id="unknown key"
+        ),
+        pytest.param({**RANKS, "repeats": 0}, "the sweep.repeats must be at least 1; got 0", id="no repeats"),
+        pytest.param({**RANKS, "runs": []}, "the sweep.runs must be a list of at least 1 entries", id="no runs"),
+        pytest.param(
+            with_run(experiment="ishigam"),
+            "the sweep.runs.0.experiment must be one of ishigami, sobol_g, lorenz63",
+            id="unknown experiment",
+        ),
+        pytest.param(
+            with_run(emulator="lowrnk"), "ishigami has no emulator 'lowrnk'; it has constant, gp", id="unknown emulator"
+        ),
+        pytest.param(
+            with_run(cases=["d6"]), "ishigami has no case 'd6'; it has standard", id="a case of another experiment"
+        ),
+        pytest.param(
+            with_run(grid={"n_feature": [1]}),
+            "ishigami, lowrank has no setting 'n_feature'; did you mean 'n_features'?",
+            id="unknown setting",
+        ),
+        pytest.param(
+            with_run(grid={"rank": [1, 4]}),
+            "ishigami, standard, lowrank_rank~4: rank must be between 1 and 3",
+            id="a value that does not fit the data",
+        ),
+        pytest.param(
+            with_run(grid={"n_members": [1]}),
+            "ishigami, standard, lowrank_n_members~1.n_members must be at least 2; got 1 (J, ensemble size)",
+            id="a value out of range",
+        ),
+        pytest.param(
+            with_run(grid={"data.noise_variance": [-1.0]}),
+            "data.noise_variance must be above 0; got -1.0 (variance of the training noise)",
+            id="data out of range",
+        ),
+        pytest.param(
+            with_run(grid={"structure": ["../low"]}),
+            "structure must be letters, digits,",
+            id="a value that makes no path",
+        ),
+        pytest.param(with_run(grid=None), "the sweep.runs.0 must have either a grid or a table", id="nothing to vary"),
+        pytest.param(with_run(table="a.csv"), "must have either a grid or a table", id="grid and table"),
+        pytest.param(with_run(grid=None, table="a.csv"), "a.csv cannot be read (No such file", id="no csv"),
+        pytest.param({**RANKS, "runs": RANKS["runs"] * 2}, "two points have these settings", id="the same run twice"),
+    ],
+)
+def test_that_a_wrong_sweep_gets_a_sentence(tmp_path: Path, sweep: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        planned(sweep, tmp_path)
+    assert message in str(caught.value)
+    assert str(tmp_path / "mine.yaml") in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("csv", "message"),
+    [
+        ("", "must have a line of setting names and at least one line of values"),
+        ("rank\n", "must have a line of setting names and at least one line of values"),
+        ("rank,n_members\n1\n", "line 2: 2 values are expected, as many as column names, none of them empty"),
+        ("n_members\n10\n", "has no column 'rank'; it has n_members"),
+    ],
+)
+def test_that_a_wrong_csv_gets_a_sentence(tmp_path: Path, csv: str, message: str) -> None:
+    (tmp_path / "a.csv").write_text(csv, encoding="utf-8")
+    with pytest.raises(ConfigError) as caught:
+        planned(with_run(grid=None, table="a.csv", columns=["rank"]), tmp_path)
+    assert message in str(caught.value)
+
+
+def test_that_a_csv_is_read_as_a_config_would_be(tmp_path: Path) -> None:
+    text = "structure,rank,eki.inflation,data.noise_variance\nlowrank,2,1e-3,0.1\ndiagonal,null,0,0.1\n"
+    (tmp_path / "a.csv").write_text(text, encoding="utf-8")
+    found = planned(with_run(grid=None, table="a.csv"), tmp_path)
+    first, second = found.points
+    assert first.emulator == "lowrank_structure~lowrank_rank~2_inflation~0.001"
+    assert (first.case, first.data["noise_variance"]) == ("standard_noise_variance~0.1", 0.1)
+    assert second.values == {"structure": "diagonal", "rank": None, "inflation": 0, "noise_variance": 0.1}
+    assert second.block["eki"] == {"inflation": 0}
+    assert list(found.cases["ishigami"]) == ["standard_noise_variance~0.1"]
+
+
+def test_that_repeats_are_capped_by_the_experiments_and_points_by_the_config(tmp_path: Path) -> None:
+    small = tiny_config({"ishigami": {"repeats": 1}, "sweep_points": 1})
+    found = planned(RANKS, tmp_path, small)
+    assert [(run.emulator, run.repeats) for run in found.runs] == [("lowrank_rank~1", 1)]
+    assert found.config["results"] == "results/tiny/sweeps/mine"
+
+
+def test_that_nested_settings_and_lists_are_varied_too(tmp_path: Path) -> None:
+    grid = {"prior.log_scale": [[0.0, 0.5]], "eki.step": ["constant"], "eki.step_size": [0.5]}
+    (point,) = planned(with_run(grid=grid), tmp_path).points
+    assert point.emulator == "lowrank_log_scale~0.0x0.5_step~constant_step_size~0.5"
+    assert point.block["eki"] == {"step": "constant", "step_size": 0.5}

@@ -1,0 +1,21 @@
+"""Draw error and time of a sweep against each varied setting, as png and pdf."""
+
+import pandas as pd
+
+from rftune.figures import save
+from rftune.jobs import job
+from rftune.sweeps.figures import sweep_figure
+
+
+def main(table_path, settings, title, out_paths):
+    save(sweep_figure(pd.read_parquet(table_path), settings, title), out_paths)
+
+
+if "snakemake" in globals():
+    with job(snakemake.log[0]):
+        main(
+            snakemake.input.table,
+            snakemake.params.settings,
+            snakemake.params.title,
+            list(snakemake.output),
+        )

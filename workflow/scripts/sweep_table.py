@@ -1,0 +1,22 @@
+"""Make the table of a sweep, as csv and parquet."""
+
+from rftune import storage
+from rftune.jobs import job
+from rftune.sweeps.tables import Source, sweep_table
+
+
+def main(sources, csv_path, parquet_path):
+    table = sweep_table(sources)
+    with storage.atomic_path(parquet_path) as temporary:
+        table.to_parquet(temporary, index=False)
+    with storage.atomic_path(csv_path) as temporary:
+        table.to_csv(temporary, index=False, lineterminator="\n", float_format="%.6g")
+
+
+if "snakemake" in globals():
+    with job(snakemake.log[0]):
+        main(
+            [Source(*source) for source in snakemake.params.sources],
+            snakemake.output.csv,
+            snakemake.output.parquet,
+        )
