@@ -15,6 +15,7 @@ import pandas as pd
 
 from rftune.data import Array
 
+Rows = dict[Any, dict[str, Any]]
 Kind = Literal["value", "time", "qualitative"]
 Direction = Literal["smaller", "larger"]
 
@@ -200,7 +201,8 @@ def stagnation(misfit: Array) -> Array:
     """
     final = misfit[:, -FINAL_ITERATIONS:].mean(axis=1, keepdims=True)
     fallen = misfit - final <= STAGNATED_SHARE * (misfit[:, :1] - final)
-    return np.argmax(fallen, axis=1).astype(np.float64)
+    iterations: Array = np.argmax(fallen, axis=1).astype(np.float64)
+    return iterations
 
 
 def combined_error(*errors: float) -> float:
@@ -220,12 +222,26 @@ def quotient_error(top: float, top_error: float, bottom: float, bottom_error: fl
     return float(abs(top / bottom) * np.sqrt(np.square(parts).sum())) if parts else np.nan
 
 
+def keyed(table: pd.DataFrame, *columns: str) -> Rows:
+    """Rows of a table as dictionaries, by the values of some columns, in their order."""
+    records: list[dict[str, Any]] = [
+        {str(key): value for key, value in row.items()} for row in table.to_dict("records")
+    ]
+    keys = [tuple(row[name] for name in columns) for row in records]
+    return {key if len(columns) > 1 else key[0]: row for key, row in zip(keys, records, strict=True)}
+
+
 def to_frame(verdicts: Sequence[Verdict]) -> pd.DataFrame:
     """The verdicts as a table; a bad rule or verdict is an error here rather than a puzzle for the reader."""
     for verdict in verdicts:
         if verdict.rule.partition(":")[0] not in RULES or verdict.verdict not in VERDICTS:
-            raise ValueError(f"{verdict.id}, {verdict.quantity}: no rule {verdict.rule!r} or verdict {verdict.verdict!r}")
-    return pd.DataFrame([asdict(verdict) for verdict in verdicts], columns=list(Verdict.__dataclass_fields__))
+            raise ValueError(
+                f"{verdict.id}, {verdict.quantity}: no rule {verdict.rule!r} or verdict {verdict.verdict!r}"
+            )
+    frame = pd.DataFrame([asdict(verdict) for verdict in verdicts], columns=list(Verdict.__dataclass_fields__))
+    for column in ("paper", "ours", "standard_error"):
+        frame[column] = [_text(value) for value in frame[column]]
+    return frame
 
 
 def _judged(paper: float, ours: float, standard_error: float, tolerance: float, improves: bool) -> str:
@@ -244,6 +260,13 @@ def _improves(paper: float, ours: float, direction: Direction) -> bool:
 
 def _known(*values: float) -> bool:
     return bool(np.isfinite(values).all())
+
+
+def _text(value: float | str) -> str:
+    """Six digits of a number, so that the last ones, which depend on the machine, do not show; nothing for NaN."""
+    if isinstance(value, str):
+        return value
+    return f"{value:.6g}" if np.isfinite(value) else ""
 
 
 def _number(value: float | None) -> float:

@@ -55,7 +55,7 @@ def test_that_the_tests_own_config_passes() -> None:
             "colour",
             1,
             "the config: unknown key 'colour'; known keys: experiments, seed, further_seeds, results, n_workers, "
-            "defaults, ishigami, sobol_g, lorenz63",
+            "defaults, ishigami, sobol_g, lorenz63, complexity",
         ),
         ("ishigami.repeat", 1, "ishigami: unknown key 'repeat'; did you mean 'repeats'?"),
         ("seed", -1, "seed must be at least 0; got -1 (root seed)"),

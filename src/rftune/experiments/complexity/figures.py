@@ -12,6 +12,7 @@ from matplotlib.lines import Line2D
 
 from rftune.experiments.complexity.verdicts import SYMBOLS
 from rftune.figures import EMULATOR, MUTED, TRUTH, style
+from rftune.verdicts import Rows, keyed
 
 COLOURS = {"gpr": TRUTH, "rfr": EMULATOR}
 ROWS = {
@@ -24,7 +25,7 @@ ROWS = {
 
 def draw_costs(table: Sequence[str], measured: Sequence[str]) -> Figure:
     """A row per operation, a column per variable; exponents in the corner, the paper's in brackets."""
-    exponents = pd.read_csv(table[0]).set_index(["operation", "variable", "method"])
+    exponents = keyed(pd.read_csv(table[0]), "operation", "variable", "method")
     costs = pd.read_csv(measured[0])
     with style():
         figure, axes = plt.subplots(len(ROWS), len(SYMBOLS), figsize=(8.4, 8.6), sharex="col", sharey="row")
@@ -47,13 +48,13 @@ def draw_costs(table: Sequence[str], measured: Sequence[str]) -> Figure:
     return figure
 
 
-def _draw_panel(axis: Axes, costs: pd.DataFrame, exponents: pd.DataFrame, operation: str, variable: str) -> None:
+def _draw_panel(axis: Axes, costs: pd.DataFrame, exponents: Rows, operation: str, variable: str) -> None:
     own = costs[(costs["operation"] == operation) & (costs["variable"] == variable)]
     for place, (method, colour) in enumerate(COLOURS.items()):
         points = own[own["method"] == method].sort_values("size")
         if points.empty:
             continue
-        row = exponents.loc[(operation, variable, method)]
+        row = exponents[operation, variable, method]
         size, cost = points["size"].to_numpy(), points["cost"].to_numpy()
         axis.plot(size, cost[-1] * (size / size[-1]) ** row["paper_exponent"], color=MUTED, lw=0.9, ls="--")
         axis.plot(size, cost, color=colour, marker="o", ms=3.5, lw=1.3)

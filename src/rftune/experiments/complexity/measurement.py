@@ -1,7 +1,7 @@
 """Seconds and bytes of the operations of the paper's T1, against the number of data, of features and of outputs.
 
-GPR is with a nonseparable matrix-valued kernel, K_ij(x, x') = exp(-½‖x/ℓ_i - x'/ℓ_j‖²), which is a squared exponential of
-the N·p points x_n/ℓ_i: the dense Np × Np systems of the paper's table. (The suite's own GP, one per whitened output,
+GPR is with a nonseparable matrix-valued kernel, K_ij(x, x') = exp(-½‖x/ℓ_i - x'/ℓ_j‖²), a squared exponential of the
+N·p points x_n/ℓ_i: the dense Np × Np systems of the paper's table. (The suite's own GP, one per whitened output,
 avoids them.) RFR is the suite's, with native vector-valued features.
 """
 

@@ -22,7 +22,8 @@ def exponents_table(measured: pd.DataFrame, paper: Mapping[str, Any]) -> pd.Data
         The T1 block of config/paper_values.yaml; it has no assembly.
     """
     rows = []
-    for (method, operation, variable), group in measured.groupby(["method", "operation", "variable"], sort=False):
+    for key, group in measured.groupby(["method", "operation", "variable"], sort=False):
+        method, operation, variable = map(str, key)
         exponent, error = slope(np.log(group["size"].to_numpy()), np.log(group["cost"].to_numpy()))
         rows.append(
             {
@@ -45,8 +46,8 @@ def exponents_table(measured: pd.DataFrame, paper: Mapping[str, Any]) -> pd.Data
 def slope(x: Array, y: Array) -> tuple[float, float]:
     """Least-squares slope and its standard error, which two points do not give."""
     centred = x - x.mean()
-    fitted = float(centred @ y / (centred @ centred))
+    fitted = round(float(centred @ y / (centred @ centred)), 9)  # no rounding errors in the place of a zero
     if len(x) < 3:
         return fitted, np.nan
     residuals = y - y.mean() - fitted * centred
-    return fitted, float(np.sqrt(residuals @ residuals / (len(x) - 2) / (centred @ centred)))
+    return fitted, round(float(np.sqrt(residuals @ residuals / (len(x) - 2) / (centred @ centred))), 9)

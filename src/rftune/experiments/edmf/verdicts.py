@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import pandas as pd
-
 from rftune.verdicts import (
     Evidence,
+    Rows,
     Verdict,
     claim,
     convergence,
     count,
     directed,
+    keyed,
     near_exact,
     not_compared,
     quotient_error,
@@ -42,11 +42,11 @@ def compare(evidence: Evidence, paper: Mapping[str, Any]) -> list[Verdict]:
     """Verdicts on the artifacts of this experiment that were made, from all of config/paper_values.yaml."""
     found: list[Verdict] = []
     if "T5" in evidence.tables:
-        found += _priors(evidence.tables["T5"].set_index("parameter"), paper["T5"])
+        found += _priors(keyed(evidence.tables["T5"], "parameter"), paper["T5"])
     if "T6" in evidence.tables:
         table = evidence.tables["T6"]
         root = table[(table["seed"] == table["seed"].iloc[0]) & (table["case"] == table["case"].iloc[0])]
-        rows = _paper_rows(root.set_index("emulator"))
+        rows = _paper_rows(keyed(root, "emulator"))
         found += _posteriors(rows) + _emulators(rows, paper["T6"])
         found += _sampling(paper["EDMF_MCMC"])
     if "F11" in evidence.curves:
@@ -54,13 +54,13 @@ def compare(evidence: Evidence, paper: Mapping[str, Any]) -> list[Verdict]:
     return found
 
 
-def _paper_rows(rows: pd.DataFrame) -> dict[str, pd.Series]:
+def _paper_rows(rows: Rows) -> Rows:
     """Our row for each of the paper's: the first emulator whose name begins as it should."""
-    named = {key: [name for name in rows.index if name.startswith(start)] for key, start in EMULATORS.items()}
-    return {key: rows.loc[names[0]] for key, names in named.items() if names}
+    named = {key: [name for name in rows if name.startswith(start)] for key, start in EMULATORS.items()}
+    return {key: rows[names[0]] for key, names in named.items() if names}
 
 
-def _priors(table: pd.DataFrame, paper: Mapping[str, Any]) -> list[Verdict]:
+def _priors(rows: Rows, paper: Mapping[str, Any]) -> list[Verdict]:
     found = []
     for parameter, printed in paper.items():
         numbers = {
@@ -69,27 +69,29 @@ def _priors(table: pd.DataFrame, paper: Mapping[str, Any]) -> list[Verdict]:
             "prior_mean": printed["prior_mean"],
         }
         for column, number in numbers.items():
-            ours = float(table.loc[parameter, column])
+            ours = rows[parameter][column]
             quantity = f"{parameter}, {column.replace('_', ' ')}"
             found.append(near_exact("T5", quantity, number, ours, number, rounding=0.005))
     return found
 
 
-def _posteriors(rows: Mapping[str, pd.Series]) -> list[Verdict]:
+def _posteriors(rows: Rows) -> list[Verdict]:
     """F6 and F12: whether the posteriors are near the truth's and cover the true parameters."""
     found = []
     for key, row in rows.items():
         id = "F6" if key in ("gp", "rf_nonseparable_1") else "F12"
-        distance = float(row["posterior_distance_mean"])
+        distance = row["posterior_distance_mean"]
         quantity = f"distance from the truth's posterior, {NAMES[key]}"
-        found.append(claim(id, quantity, "concentrates about the truth", distance, f"at most {CLOSE:g}", distance <= CLOSE))
-        covered = float(row["covered"])
+        found.append(
+            claim(id, quantity, "concentrates about the truth", distance, f"at most {CLOSE:g}", distance <= CLOSE)
+        )
+        covered = row["covered"]
         quantity = f"true parameters inside the central 99 %, {NAMES[key]}"
         found.append(claim(id, quantity, "the truth is covered", covered, "equal to 1", covered == 1))
     return found
 
 
-def _emulators(rows: Mapping[str, pd.Series], paper: Mapping[str, Any]) -> list[Verdict]:
+def _emulators(rows: Rows, paper: Mapping[str, Any]) -> list[Verdict]:
     """Every number of T6 is named; judged are those relative to the GP, because simulator and machine are others."""
     found: list[Verdict] = []
     for key, row in rows.items():
@@ -97,23 +99,19 @@ def _emulators(rows: Mapping[str, pd.Series], paper: Mapping[str, Any]) -> list[
             timed = column in ("tuning_seconds", "likelihood_ms")
             reason = "another machine" if timed else "another simulator"
             text = f"{quantity}, {NAMES[key]}"
-            found.append(
-                not_compared("T6", text, printed, float(row[column]), reason, "time" if timed else "value")
-            )
+            found.append(not_compared("T6", text, printed, row[column], reason, "time" if timed else "value"))
     for key, row in rows.items():
         if key == "gp" or "gp" not in rows:
             continue
         for i, name in ((1, "training_error"), (2, "test_error")):
-            top, bottom = float(row[f"{name}_mean"]), float(rows["gp"][f"{name}_mean"])
-            error = quotient_error(
-                top, float(row[f"{name}_standard_error"]), bottom, float(rows["gp"][f"{name}_standard_error"])
-            )
+            top, bottom = row[f"{name}_mean"], rows["gp"][f"{name}_mean"]
+            error = quotient_error(top, row[f"{name}_standard_error"], bottom, rows["gp"][f"{name}_standard_error"])
             quantity = f"{QUANTITIES[i]} over the GP's, {NAMES[key]}"
             found.append(directed("T6", quantity, paper[key][i] / paper["gp"][i], top / bottom, "smaller", error))
-        ours = float(rows["gp"]["likelihood_ms"] / row["likelihood_ms"])
+        ours = rows["gp"]["likelihood_ms"] / row["likelihood_ms"]
         quantity = f"time per likelihood, GP over {NAMES[key]}"
         found.append(ratio("T6", quantity, paper["gp"][3] / paper[key][3], ours, "larger"))
-    n_restarts = min((float(row["n_repeats"]) for key, row in rows.items() if key != "gp"), default=float("nan"))
+    n_restarts = min((row["n_repeats"] for key, row in rows.items() if key != "gp"), default=float("nan"))
     return [*found, count("T6", "restarts", paper["restarts"], n_restarts)]
 
 

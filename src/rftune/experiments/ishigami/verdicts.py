@@ -10,12 +10,14 @@ import pandas as pd
 
 from rftune.verdicts import (
     Evidence,
+    Rows,
     Verdict,
     claim,
     combined_error,
     convergence,
     count,
     directed,
+    keyed,
     near_exact,
     std_error,
 )
@@ -36,65 +38,65 @@ def compare(evidence: Evidence, paper: Mapping[str, Any]) -> list[Verdict]:
         All of config/paper_values.yaml.
     """
     found: list[Verdict] = []
-    table = evidence.tables.get("T2")
-    if table is not None:
-        found += _tuning_helps(table) + _indices(table, paper["T2"])
+    if "T2" in evidence.tables:
+        root, pooled, has_seeds = _rows(evidence.tables["T2"])
+        found += _tuning_helps(root) + _indices(pooled, paper["T2"], has_seeds) + _spreads(root, paper["T2"])
     if "F7" in evidence.curves:
         found += convergence("F7", paper["convergence"], evidence.curves["F7"])
     return found
 
 
-def _tuning_helps(table: pd.DataFrame) -> list[Verdict]:
-    root = table[table["seed"] == table["seed"].iloc[0]].set_index(["source", "quantity"])["mean"]
-    worst = float(root["untuned", "relative_rmse"])
+def _rows(table: pd.DataFrame) -> tuple[Rows, Rows, bool]:
+    """Rows by source and quantity at the root seed, those over all seeds, and whether there are several."""
+    seeds = table["seed"].astype(str)
+    has_seeds = bool((seeds == "all").any())
+    root, pooled = (table[seeds == seed] for seed in (seeds.iloc[0], "all" if has_seeds else seeds.iloc[0]))
+    return keyed(root, "source", "quantity"), keyed(pooled, "source", "quantity"), has_seeds
+
+
+def _tuning_helps(root: Rows) -> list[Verdict]:
+    untuned = root["untuned", "relative_rmse"]["mean"]
     says = "tuned GP and RF follow the truth, untuned RF does not"
-    return [
-        claim(
-            "F1",
-            f"relative test RMSE, tuned {NAMES[name]} over untuned RF",
-            says,
-            float(root[source, "relative_rmse"]) / worst,
-            "below 1",
-            float(root[source, "relative_rmse"]) < worst,
-        )
-        for name, source in SOURCES.items()
-        if name in ("gp", "rf")
-    ]
+    found = []
+    for name in ("gp", "rf"):
+        share = root[SOURCES[name], "relative_rmse"]["mean"] / untuned
+        quantity = f"relative test RMSE, tuned {NAMES[name]} over untuned RF"
+        found.append(claim("F1", quantity, says, share, "below 1", share < 1))
+    return found
 
 
-def _indices(table: pd.DataFrame, paper: Mapping[str, Any]) -> list[Verdict]:
-    """Every index of every row of T2, then the spreads of the RF.
+def _indices(rows: Rows, paper: Mapping[str, Any], has_seeds: bool) -> list[Verdict]:
+    """Every index of every row of T2.
 
     Ours is the mean over all root seeds where there are several. Then the scatter over draws of the data, which the
     seeds show, is part of both errors: the paper's numbers are from one draw.
     """
-    seeds = table["seed"].astype(str)
-    shown = "all" if (seeds == "all").any() else seeds.iloc[0]
-    rows = table[seeds == shown].set_index(["source", "quantity"])
-    root = table[seeds == seeds.iloc[0]].set_index(["source", "quantity"])
-    n_paper = paper["retunings"]
-    found: list[Verdict] = []
+    found = []
     for name, source in SOURCES.items():
         for index, quantity in enumerate(paper["quantities"]):
-            row = rows.loc[(source, quantity)]
-            spread_of_paper = paper["rf_std"][index] / np.sqrt(n_paper) if name == "rf" else np.nan
-            draws = float(row["std"]) if shown == "all" else np.nan
+            row = rows[source, quantity]
+            of_paper = paper["rf_std"][index] / np.sqrt(paper["retunings"]) if name == "rf" else np.nan
+            of_draws = row["std"] if has_seeds else np.nan
             found.append(
                 near_exact(
                     "T2",
                     f"{quantity}, {NAMES[name]}",
                     paper[name][index],
-                    float(row["mean"]),
-                    float(rows.loc[("analytic", quantity), "mean"]),
-                    combined_error(float(row["standard_error"]), spread_of_paper, draws),
+                    row["mean"],
+                    rows["analytic", quantity]["mean"],
+                    combined_error(row["standard_error"], of_paper, of_draws),
                     ROUNDING,
                 )
             )
-    n_ours = float(root.loc[("lowrank", paper["quantities"][0]), "n_retunings"])
-    for index, quantity in enumerate(paper["quantities"]):
-        std, printed = float(root.loc[("lowrank", quantity), "std"]), paper["rf_std"][index]
-        error = combined_error(std_error(std, n_ours), std_error(printed, n_paper))
-        found.append(
-            directed("T2", f"standard deviation of {quantity}, RF", printed, std, "smaller", error, ROUNDING)
-        )
-    return [*found, count("T2", "re-tunings, RF", n_paper, n_ours)]
+    return found
+
+
+def _spreads(root: Rows, paper: Mapping[str, Any]) -> list[Verdict]:
+    """Standard deviations over re-tunings of the RF, and how many there are."""
+    n_ours = root["lowrank", paper["quantities"][0]]["n_retunings"]
+    found = []
+    for quantity, printed in zip(paper["quantities"], paper["rf_std"], strict=True):
+        std = root["lowrank", quantity]["std"]
+        error = combined_error(std_error(std, n_ours), std_error(printed, paper["retunings"]))
+        found.append(directed("T2", f"standard deviation of {quantity}, RF", printed, std, "smaller", error, ROUNDING))
+    return [*found, count("T2", "re-tunings, RF", paper["retunings"], n_ours)]
