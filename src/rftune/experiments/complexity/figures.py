@@ -33,6 +33,9 @@ def draw_costs(table: Sequence[str], measured: Sequence[str]) -> Figure:
             for axis, variable in zip(line, SYMBOLS, strict=True):
                 axis.set(xscale="log", yscale="log")
                 _draw_panel(axis, costs, exponents, operation, variable)
+            own = costs.loc[costs["operation"] == operation, "cost"]
+            low, high = own.min(), own.max()
+            line[0].set_ylim(low / 1.5, high * (high / low) ** 0.4)  # room for the exponents
             line[0].set_ylabel(ROWS[operation])
         for axis, (variable, symbol) in zip(axes[-1], SYMBOLS.items(), strict=True):
             sizes = sorted(costs.loc[costs["variable"] == variable, "size"].unique())
@@ -60,8 +63,6 @@ def _draw_panel(axis: Axes, costs: pd.DataFrame, exponents: Rows, operation: str
         axis.plot(size, cost, color=colour, marker="o", ms=3.5, lw=1.3)
         text = f"{method.upper()} {row['exponent']:.2f} (paper {row['paper_exponent']:g})"
         axis.text(0.03, 0.97 - 0.12 * place, text, transform=axis.transAxes, va="top", fontsize=7.5, color=colour)
-    low, high = axis.get_ylim()
-    axis.set_ylim(low, high * (high / low) ** 0.12)  # room for the exponents
 
 
 FIGURES: dict[str, Callable[..., Figure]] = {"T1": draw_costs}
