@@ -181,15 +181,27 @@ def not_compared(
 
 
 def convergence(id: str, paper: Mapping[str, Any], misfit: Array) -> list[Verdict]:
-    """The iteration at which the objective stops falling, and how many re-tunings say so."""
+    """The iteration at which the objective stops falling, and how many re-tunings say so.
+
+    Parameters
+    ----------
+    id
+    paper
+        The block ``convergence`` of config/paper_values.yaml.
+    misfit : (n_retunings, n_iterations + 1)
+        Fewer iterations than the paper's cannot tell.
+    """
+    n, n_iterations = len(misfit), misfit.shape[1] - 1
     stagnated = stagnation(misfit)
-    n = len(stagnated)
-    error = float(stagnated.std(ddof=1) / np.sqrt(n)) if n > 1 else np.nan
     mean = float(stagnated.mean()) if n else np.nan
-    return [
-        directed(id, "iterations until the objective stops falling", paper[id], mean, "smaller", error, tolerance=2),
-        count(id, "re-tunings", paper["restarts"], n),
-    ]
+    quantity = "iterations until the objective stops falling"
+    if n_iterations < paper["iterations"]:
+        reason = f"{n_iterations} iterations instead of {paper['iterations']}"
+        stops = not_compared(id, quantity, paper[id], mean, reason)
+    else:
+        error = float(stagnated.std(ddof=1) / np.sqrt(n)) if n > 1 else np.nan
+        stops = directed(id, quantity, paper[id], mean, "smaller", error, tolerance=2)
+    return [stops, count(id, "re-tunings", paper["restarts"], n)]
 
 
 def stagnation(misfit: Array) -> Array:

@@ -72,6 +72,15 @@ def test_that_stagnation_is_where_a_curve_has_five_percent_of_its_fall_left() ->
     np.testing.assert_array_equal(verdicts.stagnation(falling[None]), [2])
 
 
+def test_that_a_shorter_tuning_than_the_papers_says_nothing_about_stagnation() -> None:
+    paper = {"F7": 8, "restarts": 2, "iterations": 6}
+    curves = np.array([[1.0, 0.6, 0.3, 0.2, 0.2, 0.2, 0.2], [1.0, 0.6, 0.3, 0.2, 0.2, 0.2, 0.2]])
+    stops, repeats = verdicts.convergence("F7", paper, curves)
+    assert (stops.ours, stops.verdict, repeats.verdict) == (3.0, BETTER, AGREED)
+    stops, _ = verdicts.convergence("F7", paper, curves[:, :5])
+    assert (stops.verdict, stops.rule) == (NOT_COMPARABLE, "not compared: 4 iterations instead of 6")
+
+
 def test_that_errors_combine_as_independent_ones_do() -> None:
     assert verdicts.combined_error(3.0, np.nan, 4.0) == 5.0
     assert np.isnan(verdicts.combined_error(np.nan))

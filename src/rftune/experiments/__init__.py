@@ -4,9 +4,11 @@
 - ``prediction``: ``predict(model, data)``, what is asked of one fitted emulator;
 - ``analysis``: ``analyse(data, predictions, rng=...)`` and ``analyse_truth(data, rng=...)``, with the experiment's own
   settings (config blocks ``analysis`` and ``truth``) as further keywords;
-- ``tables`` and ``figures``: what is shown, from stored results alone.
+- ``tables`` and ``figures``: what is shown, from stored results alone;
+- ``verdicts``: ``compare(evidence, paper)``, the paper's numbers beside ours.
 
-They share the data file of `protocol`, so that tuning and prediction need not know the experiment.
+They share the data file of `protocol`, so that tuning and prediction need not know the experiment. ``complexity`` is none
+of them: it measures what the methods cost.
 """
 
 EXPERIMENTS = ("ishigami", "sobol_g", "lorenz63")
