@@ -38,7 +38,7 @@ def problems(config: dict[str, Any]) -> list[str]:
     return [line.removeprefix("  - ") for line in rest]
 
 
-@pytest.mark.parametrize("name", ["config.yaml", "quick.yaml", "data_draws.yaml"])
+@pytest.mark.parametrize("name", ["config.yaml", "quick.yaml", "full.yaml", "data_draws.yaml"])
 def test_that_the_presets_pass(name: str) -> None:
     check(merged(CONFIG, yaml.safe_load((ROOT / "config" / name).read_text(encoding="utf-8"))), SCHEMA)
 

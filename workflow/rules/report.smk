@@ -24,7 +24,7 @@ REPORTED = [*EXPERIMENTS, *(["complexity"] if HAS_COMPLEXITY else [])]
 ALL_MADE_TABLES = [*(name for names in TABLES.values() for name in names), *(["T1"] if HAS_COMPLEXITY else [])]
 SECTIONS |= {artifact: experiment for artifact, (experiment, _) in FIGURES.items() if artifact not in SECTIONS}
 # The tunings whose convergence a figure shows.
-CURVES = {name: inputs["tuned"] for name, (_, inputs) in FIGURES.items() if name in ("F7", "F8", "F11")}
+CURVES = {name: FIGURES[name][1]["tuned"] for name in ("F7", "F8", "F11") if name in FIGURES}
 
 
 def paper_settings():

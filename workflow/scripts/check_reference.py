@@ -20,8 +20,7 @@ def problems(folder, config_path=ROOT / "config/config.yaml"):
     record = json.loads(record_path.read_text(encoding="utf-8"))
     with open(config_path, encoding="utf-8") as stream:
         config = rftune_config.without_absent(yaml.safe_load(stream))
-    experiments = [name for name in config["experiments"] if name == "complexity" or name in config]
-    now = reference.made_with(config, experiments, ROOT / "workflow/scripts")
+    now = reference.made_with(config, config["experiments"], ROOT / "workflow/scripts")
     found = reference.changes(record, now)
     return found + [f"{name} is not as the run left it" for name in reference.altered(Path(folder), record["files"])]
 

@@ -7,8 +7,8 @@
 - ``tables`` and ``figures``: what is shown, from stored results alone;
 - ``verdicts``: ``compare(evidence, paper)``, the paper's numbers beside ours.
 
-They share the data file of `protocol`, so that tuning and prediction need not know the experiment. ``complexity`` is none
-of them: it measures what the methods cost.
+They share the data file of `protocol`, so that tuning and prediction need not know the experiment. ``complexity`` is
+none of them: it measures what the methods cost.
 """
 
 EXPERIMENTS = ("ishigami", "sobol_g", "lorenz63")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from html import escape
 from pathlib import Path
@@ -87,11 +87,23 @@ class Run:
 
 @dataclass(frozen=True)
 class Section:
-    """An artifact on the page."""
+    """An artifact on the page.
+
+    Attributes
+    ----------
+    artifact
+    verdicts
+        On its numbers.
+    settings
+        Verdicts on the settings of its experiment, as `_shown`.
+    jobs
+        Of the whole run.
+    """
 
     artifact: Artifact
     verdicts: pd.DataFrame
-    jobs: Sequence[Job] = field(default_factory=list)
+    settings: Sequence[Mapping[str, Any]] = ()
+    jobs: Sequence[Job] = ()
 
     @cached_property
     def _caption(self) -> tuple[str, str]:
@@ -121,16 +133,7 @@ class Section:
 
     @property
     def numbers(self) -> list[dict[str, Any]]:
-        """Its verdicts, without those on settings."""
-        return _shown(self.verdicts[self.verdicts["rule"] != SETTING])
-
-    @property
-    def settings(self) -> list[dict[str, Any]]:
-        return _shown(self.verdicts[self.verdicts["rule"] == SETTING])
-
-    @property
-    def counts(self) -> dict[str, int]:
-        return counts(self.verdicts)
+        return _shown(self.verdicts)
 
     @property
     def own_seconds(self) -> float:
@@ -158,13 +161,17 @@ def render(artifacts: Sequence[Artifact], verdicts: pd.DataFrame, run: Run) -> s
         As read from verdicts.csv.
     run
     """
-    sections = [Section(one, verdicts[verdicts["id"] == one.id], run.jobs) for one in artifacts]
+    numbers = verdicts[verdicts["rule"] != SETTING]
+    settings = verdicts[verdicts["rule"] == SETTING]
+    experiments = settings["id"].map({one.id: one.experiment for one in artifacts})
+    sections = [
+        Section(one, numbers[numbers["id"] == one.id], _shown(settings[experiments == one.experiment]), run.jobs)
+        for one in artifacts
+    ]
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(FOLDER), autoescape=True, trim_blocks=True, lstrip_blocks=True
     )
     environment.filters |= {"number": tables.number, "duration": tables.duration}
-    numbers = verdicts[verdicts["rule"] != SETTING]
-    settings = verdicts[verdicts["rule"] == SETTING]
     return environment.get_template("template.html").render(
         style=(FOLDER / "style.css").read_text(encoding="utf-8"),
         script=(FOLDER / "script.js").read_text(encoding="utf-8"),

@@ -56,7 +56,7 @@ def _rows(table: pd.DataFrame) -> tuple[Rows, Rows, bool]:
 
 def _tuning_helps(root: Rows) -> list[Verdict]:
     untuned = root["untuned", "relative_rmse"]["mean"]
-    says = "tuned GP and RF follow the truth, untuned RF does not"
+    says = "only the tuned ones fit"
     found = []
     for name in ("gp", "rf"):
         share = root[SOURCES[name], "relative_rmse"]["mean"] / untuned
