@@ -22,6 +22,7 @@ include: "workflow/rules/analyse.smk"
 include: "workflow/rules/table.smk"
 include: "workflow/rules/complexity.smk"
 include: "workflow/rules/figure.smk"
+include: "workflow/rules/sections.smk"
 include: "workflow/rules/report.smk"
 
 
@@ -29,5 +30,5 @@ rule all:
     default_target: True
     input:
         [picture(artifact) for artifact in FIGURES],
-        [table_path(artifact) for artifact in ALL_MADE_TABLES],
+        [table_path(artifact) for artifact in ALL_TABLE_NAMES],
         PAGE,
