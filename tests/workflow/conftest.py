@@ -97,7 +97,7 @@ class Project:
         }
 
     def snakemake(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        done = subprocess.run(**self.command(*arguments), check=False, timeout=300)
+        done = subprocess.run(**self.command(*arguments), check=False, timeout=900)
         # Decoded here, because text=True would hide carriage returns.
         return subprocess.CompletedProcess(done.args, done.returncode, done.stdout.decode())
 

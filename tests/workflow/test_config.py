@@ -249,7 +249,7 @@ def test_that_an_emulator_of_an_absent_case_is_left_out() -> None:
 def test_that_only_the_named_experiments_are_run() -> None:
     assert rftune_config.experiments(changed("experiments", ["sobol_g"])) == ["sobol_g"]
     (problem,) = problems(changed("experiments", ["sobol"]))
-    assert problem == "experiments.0 must be one of ishigami, sobol_g, lorenz63; got 'sobol'"
+    assert problem == "experiments.0 must be one of ishigami, sobol_g, lorenz63, complexity; got 'sobol'"
 
 
 def test_that_an_untuned_emulator_does_not_depend_on_the_tunings_settings() -> None:

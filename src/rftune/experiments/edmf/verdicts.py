@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from rftune.verdicts import (
+    BETTER,
     Evidence,
     Rows,
     Verdict,
@@ -76,18 +77,19 @@ def _priors(rows: Rows, paper: Mapping[str, Any]) -> list[Verdict]:
 
 
 def _posteriors(rows: Rows) -> list[Verdict]:
-    """F6 and F12: whether the posteriors are near the truth's and cover the true parameters."""
+    """F6: whether GP and RF find the same posterior; F12: whether the other structures miss it."""
+    distances = {key: row["posterior_distance_mean"] for key, row in rows.items()}
     found = []
-    for key, row in rows.items():
-        id = "F6" if key in ("gp", "rf_nonseparable_1") else "F12"
-        distance = row["posterior_distance_mean"]
-        quantity = f"distance from the truth's posterior, {NAMES[key]}"
-        found.append(
-            claim(id, quantity, "concentrates about the truth", distance, f"at most {CLOSE:g}", distance <= CLOSE)
-        )
-        covered = row["covered"]
-        quantity = f"true parameters inside the central 99 %, {NAMES[key]}"
-        found.append(claim(id, quantity, "the truth is covered", covered, "equal to 1", covered == 1))
+    for key in ("gp", "rf_nonseparable_1"):
+        if key in distances:
+            quantity, condition = f"distance from the truth's posterior, {NAMES[key]}", f"at most {CLOSE:g}"
+            near = distances[key] <= CLOSE
+            found.append(claim("F6", quantity, "GP and RF agree", distances[key], condition, near))
+    for key, says in (("rf_untuned", "performs poorly"), ("rf_separable_5_1", "too wide")):
+        if key in distances and "rf_nonseparable_1" in distances:
+            factor = distances[key] / distances["rf_nonseparable_1"]
+            quantity = f"distance from the truth's posterior, {NAMES[key]} over nonseparable RF"
+            found.append(claim("F12", quantity, says, factor, "above 1; better below", factor > 1, otherwise=BETTER))
     return found
 
 
@@ -100,6 +102,10 @@ def _emulators(rows: Rows, paper: Mapping[str, Any]) -> list[Verdict]:
             reason = "another machine" if timed else "another simulator"
             text = f"{quantity}, {NAMES[key]}"
             found.append(not_compared("T6", text, printed, row[column], reason, "time" if timed else "value"))
+    for key, row in rows.items():
+        quantity = f"test over training error, {NAMES[key]}"
+        ours, theirs = row["test_error_mean"] / row["training_error_mean"], paper[key][2] / paper[key][1]
+        found.append(ratio("T6", quantity, theirs, ours, "smaller", kind="value"))
     for key, row in rows.items():
         if key == "gp" or "gp" not in rows:
             continue
