@@ -32,7 +32,7 @@ ONE_THREAD = OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1
 
 help:  ## this list
 	@echo "usage: make TARGET [NAME=value ...]"
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-15s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-17s %s\n", $$1, $$2 }' Makefile
 	@echo "  CORES=n SEED=n    for reproduce, paper and paper-full (all cores, the config's seed)"
 	@echo "  WORKERS=n         for test and pytest (2)"
 	@echo "  ARGS='...'        passed on to snakemake, pytest or the benchmark"

@@ -1,21 +1,21 @@
 # T1: what GPR and RFR cost, measured and fitted.
 
 HAS_COMPLEXITY = "complexity" in config["experiments"]
-MEASURED = f"{RESULTS}/complexity/measured.csv"
+MEASURED_COSTS = f"{RESULTS}/complexity/measured.csv"
 
 if HAS_COMPLEXITY:
 
     # It claims all cores, so that it runs alone.
     rule measure_complexity:
         output:
-            MEASURED,
+            MEASURED_COSTS,
         log:
             f"{LOGS}/complexity/measure.log",
         benchmark:
             f"{BENCHMARKS}/complexity/measure.tsv"
         conda:
             ENVIRONMENT
-        threads: workflow.cores
+        threads: workflow.cores or 1
         params:
             settings=config["complexity"],
             seed=ROOT_SEED,
@@ -25,7 +25,7 @@ if HAS_COMPLEXITY:
 
     rule T1_csv:
         input:
-            measured=MEASURED,
+            measured=MEASURED_COSTS,
             paper=PAPER_VALUES,
         output:
             reported_table("T1", "complexity"),

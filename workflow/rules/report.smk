@@ -50,7 +50,7 @@ rule report:
     conda:
         ENVIRONMENT
     resources:
-        n_cores=lambda wildcards: workflow.cores,
+        n_cores=lambda wildcards: workflow.cores or 1,
     params:
         artifacts=[artifact_of(name) for name in SECTIONS],
         experiments=REPORTED,

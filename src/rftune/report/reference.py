@@ -11,7 +11,7 @@ from rftune import provenance
 
 NAME = "reference.json"
 # Keys that change no result.
-SCHEDULING = ("results", "n_workers", "repeats_per_job")
+SCHEDULING = ("results", "n_workers", "repeats_per_job", "cluster", "sweep")
 # The module of the experiment that each script imports by its name.
 STAGES = {
     "data": "data",
