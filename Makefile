@@ -25,17 +25,19 @@ INSTALLED := $(VENV)/.installed-$(shell { cat pyproject.toml src/rftune/__init__
 IN_VENV    = PATH="$$PWD/$(VENV)/bin:$$PATH"
 SNAKEMAKE  = $(IN_VENV) $(PY) -m snakemake
 RUN        = $(if $(SEED),--config seed=$(SEED)) --workflow-profile workflow/profiles/default --cores $(CORES) $(ARGS)
-FIGURES_IN = find $(1) -name '*.png' 2>/dev/null | sort | sed 's/^/  /'
 SWEEP_NAME = $(notdir $(basename $(SWEEP)))
+# The closing words of a run: what agrees with the paper, and where to read it.
+SUMMARY    = $(PY) workflow/scripts/summary.py
 ONE_THREAD = OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1
 
 .DEFAULT_GOAL := help
-.PHONY: help reproduce paper sweep test slurm-test setup lint pytest format bench resources hooks lock clean distclean
+.PHONY: help reproduce paper paper-full check-reference sweep test slurm-test setup lint pytest format bench resources \
+	hooks lock clean distclean
 
 help:  ## this list
 	@echo "usage: make TARGET [NAME=value ...]"
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' Makefile
-	@echo "  CORES=n SEED=n    for reproduce, paper and sweep (all cores, the config's seed)"
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-17s %s\n", $$1, $$2 }' Makefile
+	@echo "  CORES=n SEED=n    for reproduce, paper, paper-full and sweep (all cores, the config's seed)"
 	@echo "  SWEEP=file        for sweep (config/sweeps/rank.yaml); PRESET=config/quick.yaml: its quick form"
 	@echo "  WORKERS=n         for test and pytest (2)"
 	@echo "  ARGS='...'        passed on to snakemake, pytest or the benchmark"
@@ -43,11 +45,18 @@ help:  ## this list
 
 reproduce: $(INSTALLED)  ## all figures and tables with the quick preset (minutes on two cores)
 	@$(SNAKEMAKE) --configfile config/quick.yaml $(RUN)
-	@echo "The figures (each also as pdf):" && $(call FIGURES_IN,results/quick)
+	@$(SUMMARY) results/quick
 
 paper: $(INSTALLED)  ## all figures and tables with the paper's settings
 	@$(SNAKEMAKE) $(RUN)
-	@echo "The figures (each also as pdf):" && $(call FIGURES_IN,results/paper)
+	@$(SUMMARY) results/paper
+
+paper-full: $(INSTALLED)  ## the same with every repeat that the paper has; resumable
+	@$(SNAKEMAKE) --configfile config/full.yaml $(RUN)
+	@$(SUMMARY) results/full
+
+check-reference: $(INSTALLED)  ## whether results/paper is what the present settings and code would make
+	@$(PY) workflow/scripts/check_reference.py results/paper
 
 sweep: $(INSTALLED)  ## settings varied, a table and a picture: make sweep SWEEP=config/sweeps/rank.yaml
 	@$(SNAKEMAKE) sweep $(if $(PRESET),--configfile $(PRESET)) $(RUN) --config sweep=$(SWEEP) $(if $(SEED),seed=$(SEED))

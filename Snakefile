@@ -1,10 +1,11 @@
-# From a config to the paper's figures: data -> tune -> predict -> analyse -> table and figure.
+# From a config to the paper's figures: data -> tune -> predict -> analyse -> table and figure -> report.
 #
 #   snakemake                                        everything, the paper's settings
 #   snakemake --configfile config/quick.yaml         everything, in minutes
 #   snakemake tune_ishigami                          one stage of one experiment
 #   snakemake F1                                     one figure or table
 #   snakemake sweep --config sweep=config/sweeps/rank.yaml   settings varied: a table and a picture
+#   snakemake report                                 the page that shows everything beside the paper
 
 from snakemake.utils import min_version
 
@@ -35,13 +36,17 @@ if SWEEP:
 else:
 
     include: "workflow/rules/table.smk"
+    include: "workflow/rules/complexity.smk"
     include: "workflow/rules/figure.smk"
+    include: "workflow/rules/sections.smk"
+    include: "workflow/rules/report.smk"
 
     rule all:
         default_target: True
         input:
             [picture(artifact) for artifact in FIGURES],
-            [table_path(artifact) for artifacts in TABLES.values() for artifact in artifacts],
+            [table_path(artifact) for artifact in ALL_TABLE_NAMES],
+            PAGE,
 
     rule sweep:
         input:

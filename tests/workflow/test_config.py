@@ -38,7 +38,7 @@ def problems(config: dict[str, Any]) -> list[str]:
     return [line.removeprefix("  - ") for line in rest]
 
 
-@pytest.mark.parametrize("name", ["config.yaml", "quick.yaml", "data_draws.yaml"])
+@pytest.mark.parametrize("name", ["config.yaml", "quick.yaml", "full.yaml", "data_draws.yaml"])
 def test_that_the_presets_pass(name: str) -> None:
     preset = yaml.safe_load((ROOT / "config" / name).read_text(encoding="utf-8"))
     check(without_absent(merged(CONFIG, preset)), SCHEMA)
@@ -56,7 +56,7 @@ def test_that_the_tests_own_config_passes() -> None:
             "colour",
             1,
             "the config: unknown key 'colour'; known keys: experiments, seed, further_seeds, results, n_workers, "
-            "sweep, sweep_points, cluster, defaults, ishigami, sobol_g, lorenz63",
+            "sweep, sweep_points, cluster, defaults, ishigami, sobol_g, lorenz63, edmf, complexity",
         ),
         ("ishigami.repeat", 1, "ishigami: unknown key 'repeat'; did you mean 'repeats'?"),
         ("seed", -1, "seed must be at least 0; got -1 (root seed)"),
@@ -250,7 +250,7 @@ def test_that_an_emulator_of_an_absent_case_is_left_out() -> None:
 def test_that_only_the_named_experiments_are_run() -> None:
     assert rftune_config.experiments(changed("experiments", ["sobol_g"])) == ["sobol_g"]
     (problem,) = problems(changed("experiments", ["sobol"]))
-    assert problem == "experiments.0 must be one of ishigami, sobol_g, lorenz63; got 'sobol'"
+    assert problem == "experiments.0 must be one of ishigami, sobol_g, lorenz63, edmf, complexity; got 'sobol'"
 
 
 def test_that_an_untuned_emulator_does_not_depend_on_the_tunings_settings() -> None:

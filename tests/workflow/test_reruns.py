@@ -15,7 +15,7 @@ from conftest import Job, Project, tiny_config
 from rftune import storage
 
 SEED = "2026"
-ARTIFACTS = {"F1", "F7", "T2_csv", "T2"}
+ARTIFACTS = {"F1", "F7", "T2_csv", "T2", "verdicts", "report"}
 # Chunks of each emulator's repeats.
 CHUNKS = {"gp": ["0000-0000"], "untuned": ["0000-0000"], "lowrank": ["0000-0001", "0002-0002"]}
 
@@ -130,7 +130,8 @@ def test_that_modification_times_of_code_do_not_matter(project: Project) -> None
     [
         pytest.param(
             random_features(n_features_predict=21),
-            stages("predict", "analyse", emulators=("untuned", "lowrank")) | drawn("F1", "T2_csv", "T2"),
+            stages("predict", "analyse", emulators=("untuned", "lowrank"))
+            | drawn("F1", "T2_csv", "T2", "verdicts", "report"),
             id="features for prediction rerun the prediction and not the tuning",
         ),
         pytest.param(
@@ -147,12 +148,12 @@ def test_that_modification_times_of_code_do_not_matter(project: Project) -> None
             {"ishigami": {"repeats": 5}},
             {(rule, f"{SEED} lowrank {chunk}") for rule in ("tune", "predict") for chunk in ("0002-0003", "0004-0004")}
             | stages("analyse", emulators=("lowrank",))
-            | drawn("F7", "T2_csv", "T2"),
+            | drawn("F7", "T2_csv", "T2", "verdicts", "report"),
             id="more repeats run the chunks that are new",
         ),
         pytest.param(
             {"ishigami": {"analysis": {"n_bootstrap": 11}, "truth": {"n_bootstrap": 11}}},
-            {("analyse_truth", SEED)} | stages("analyse") | drawn("T2_csv", "T2"),
+            {("analyse_truth", SEED)} | stages("analyse") | drawn("T2_csv", "T2", "verdicts", "report"),
             id="resamples of the intervals rerun the analyses alone",
         ),
         pytest.param({"n_workers": 2}, set(), id="workers change no result"),
@@ -177,7 +178,7 @@ def test_that_a_changed_setting_reruns_what_depends_on_it(
         pytest.param(
             "src/rftune/gp.py",
             replaced("_PANEL = 64", "_PANEL = 65"),
-            stages("tune", "predict", "analyse", emulators=("gp",)) | drawn("F1", "T2_csv", "T2"),
+            stages("tune", "predict", "analyse", emulators=("gp",)) | drawn("F1", "T2_csv", "T2", "verdicts", "report"),
             id="code of the Gaussian process reruns it alone",
         ),
         pytest.param(
@@ -186,7 +187,7 @@ def test_that_a_changed_setting_reruns_what_depends_on_it(
         pytest.param(
             "src/rftune/experiments/ishigami/figures.py",
             replaced("figsize=(7.2, 8.6)", "figsize=(7.2, 8.7)"),
-            drawn("F1", "F7", "T2"),
+            drawn("F1", "F7", "T2", "report"),
             id="drawing code redraws",
         ),
         pytest.param(

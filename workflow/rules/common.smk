@@ -266,3 +266,35 @@ def table_path(artifact):
 
 def unnamed_sweep(wildcards):
     raise WorkflowError("no sweep is named: snakemake sweep --config sweep=config/sweeps/rank.yaml")
+
+
+# Headings of the artifacts in both reports.
+CATEGORIES = {
+    "ishigami": "Ishigami function",
+    "sobol_g": "Sobol G function",
+    "lorenz63": "Lorenz 63",
+    "edmf": "Cloud model",
+    "complexity": "Cost",
+}
+
+
+def caption(artifact):
+    """What to see in an artifact: its title, an empty line, its text."""
+    return str(ROOT / f"workflow/report/{artifact}.rst")
+
+
+def reported(path, artifact, experiment):
+    """An output that `snakemake --report` shows with its caption."""
+    kind = "table" if path.endswith(".csv") else "picture"
+    labels = {"artifact": artifact, "as": kind}
+    return report(path, caption=caption(artifact), category=CATEGORIES[experiment], labels=labels)
+
+
+def reported_table(artifact, experiment):
+    return reported(table_path(artifact), artifact, experiment)
+
+
+def reported_picture(artifact, experiment):
+    """A figure's two formats, of which the png is reported."""
+    png, pdf = picture(artifact)
+    return [reported(png, artifact, experiment), pdf]

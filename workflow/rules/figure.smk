@@ -88,6 +88,8 @@ FIGURES = {}
 for experiment in EXPERIMENTS:
     rendered = {artifact: {"table": [table_path(artifact)]} for artifact in TABLES[experiment]}
     FIGURES |= {artifact: (experiment, inputs) for artifact, inputs in (DRAWN[experiment]() | rendered).items()}
+if HAS_COMPLEXITY:
+    FIGURES["T1"] = ("complexity", {"table": [table_path("T1")], "measured": [MEASURED_COSTS]})
 
 for artifact, (experiment, inputs) in FIGURES.items():
 
@@ -97,7 +99,7 @@ for artifact, (experiment, inputs) in FIGURES.items():
         input:
             **inputs,
         output:
-            picture(artifact),
+            reported_picture(artifact, experiment),
         log:
             f"{LOGS}/{artifact}.log",
         benchmark:

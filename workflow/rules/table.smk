@@ -22,7 +22,7 @@ for experiment, artifacts in TABLES.items():
                 paths_of(run_sources("times", experiment)),
                 paper=PAPER_VALUES,
             output:
-                table_path(artifact),
+                reported_table(artifact, experiment),
             log:
                 f"{LOGS}/{artifact}_csv.log",
             benchmark:

@@ -97,7 +97,7 @@ class Plan:
         """The repeats of every point, at the root seed."""
         seed, n_workers = self.config["seed"], self.config["n_workers"]
         return [
-            Run(p.experiment, p.case, seed, p.emulator, p.block["repeats"], timed=False, n_workers=n_workers)
+            Run(p.experiment, p.case, seed, p.emulator, p.block["repeats"], False, n_workers, sampled=False)
             for p in self.points
         ]
 

@@ -1,0 +1,132 @@
+"""F6, F11, F12, T5, T6: the paper's numbers beside ours."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from rftune.verdicts import (
+    BETTER,
+    Evidence,
+    Rows,
+    Verdict,
+    claim,
+    convergence,
+    count,
+    directed,
+    keyed,
+    near_exact,
+    not_compared,
+    quotient_error,
+    ratio,
+)
+
+# Beginning of our emulator's name by the paper's row of T6.
+EMULATORS = {
+    "gp": "gp",
+    "rf_untuned": "untuned",
+    "rf_separable_5_1": "separable",
+    "rf_nonseparable_1": "nonseparable",
+}
+NAMES = {
+    "gp": "GP",
+    "rf_untuned": "untuned RF",
+    "rf_separable_5_1": "separable RF",
+    "rf_nonseparable_1": "nonseparable RF",
+}
+COLUMNS = ("tuning_seconds", "training_error_mean", "test_error_mean", "likelihood_ms")  # in the paper's order
+QUANTITIES = ("seconds to tune", "training error", "test error", "milliseconds per likelihood")
+CLOSE = 0.5  # sliced Wasserstein distance in prior standard deviations
+
+
+def compare(evidence: Evidence, paper: Mapping[str, Any]) -> list[Verdict]:
+    """Verdicts on the artifacts of this experiment that were made, from all of config/paper_values.yaml."""
+    found: list[Verdict] = []
+    if "T5" in evidence.tables:
+        found += _priors(keyed(evidence.tables["T5"], "parameter"), paper["T5"])
+    if "T6" in evidence.tables:
+        table = evidence.tables["T6"]
+        root = table[(table["seed"] == table["seed"].iloc[0]) & (table["case"] == table["case"].iloc[0])]
+        rows = _paper_rows(keyed(root, "emulator"))
+        found += _posteriors(rows) + _emulators(rows, paper["T6"])
+        found += _sampling(paper["EDMF_MCMC"])
+    if "F11" in evidence.curves:
+        found += convergence("F11", paper["convergence"], evidence.curves["F11"])
+    return found
+
+
+def _paper_rows(rows: Rows) -> Rows:
+    """Our row for each of the paper's: the first emulator whose name begins as it should."""
+    named = {key: [name for name in rows if name.startswith(start)] for key, start in EMULATORS.items()}
+    return {key: rows[names[0]] for key, names in named.items() if names}
+
+
+def _priors(rows: Rows, paper: Mapping[str, Any]) -> list[Verdict]:
+    found = []
+    for parameter, printed in paper.items():
+        numbers = {
+            "lower": printed["bounds"][0],
+            "upper": printed["bounds"][1],
+            "prior_mean": printed["prior_mean"],
+        }
+        for column, number in numbers.items():
+            ours = rows[parameter][column]
+            quantity = f"{parameter}, {column.replace('_', ' ')}"
+            found.append(near_exact("T5", quantity, number, ours, number, rounding=0.005))
+    return found
+
+
+def _posteriors(rows: Rows) -> list[Verdict]:
+    """F6: whether GP and RF find the same posterior; F12: whether the other structures miss it."""
+    distances = {key: row["posterior_distance_mean"] for key, row in rows.items()}
+    found = []
+    for key in ("gp", "rf_nonseparable_1"):
+        if key in distances:
+            quantity, condition = f"distance from the truth's posterior, {NAMES[key]}", f"at most {CLOSE:g}"
+            near = distances[key] <= CLOSE
+            found.append(claim("F6", quantity, "GP and RF agree", distances[key], condition, near))
+    for key, says in (("rf_untuned", "performs poorly"), ("rf_separable_5_1", "too wide")):
+        if key in distances and "rf_nonseparable_1" in distances:
+            factor = distances[key] / distances["rf_nonseparable_1"]
+            quantity = f"distance from the truth's posterior, {NAMES[key]} over nonseparable RF"
+            found.append(claim("F12", quantity, says, factor, "above 1; better below", factor > 1, otherwise=BETTER))
+    return found
+
+
+def _emulators(rows: Rows, paper: Mapping[str, Any]) -> list[Verdict]:
+    """Every number of T6 is named; judged are those relative to the GP, because simulator and machine are others."""
+    found: list[Verdict] = []
+    for key, row in rows.items():
+        for column, quantity, printed in zip(COLUMNS, QUANTITIES, paper[key], strict=True):
+            timed = column in ("tuning_seconds", "likelihood_ms")
+            reason = "another machine" if timed else "another simulator"
+            text = f"{quantity}, {NAMES[key]}"
+            found.append(not_compared("T6", text, printed, row[column], reason, "time" if timed else "value"))
+    for key, row in rows.items():
+        quantity = f"test over training error, {NAMES[key]}"
+        ours, theirs = row["test_error_mean"] / row["training_error_mean"], paper[key][2] / paper[key][1]
+        found.append(ratio("T6", quantity, theirs, ours, "smaller", kind="value"))
+    for key, row in rows.items():
+        if key == "gp" or "gp" not in rows:
+            continue
+        for i, name in ((1, "training_error"), (2, "test_error")):
+            top, bottom = row[f"{name}_mean"], rows["gp"][f"{name}_mean"]
+            error = quotient_error(top, row[f"{name}_standard_error"], bottom, rows["gp"][f"{name}_standard_error"])
+            quantity = f"{QUANTITIES[i]} over the GP's, {NAMES[key]}"
+            found.append(directed("T6", quantity, paper[key][i] / paper["gp"][i], top / bottom, "smaller", error))
+        ours = rows["gp"]["likelihood_ms"] / row["likelihood_ms"]
+        quantity = f"time per likelihood, GP over {NAMES[key]}"
+        found.append(ratio("T6", quantity, paper["gp"][3] / paper[key][3], ours, "larger"))
+    n_restarts = min((row["n_repeats"] for key, row in rows.items() if key != "gp"), default=float("nan"))
+    return [*found, count("T6", "restarts", paper["restarts"], n_restarts)]
+
+
+def _sampling(paper: Mapping[str, Any]) -> list[Verdict]:
+    names = {
+        "acceptance": "acceptance rate",
+        "steps_rf": "steps, RF",
+        "steps_gp": "steps, GP",
+        "burn_in_ratio_gp_rf": "burn-in, GP over RF",
+    }
+    reason = "ensemble sampler instead of random-walk Metropolis"
+    return [not_compared("F6", f"Markov chain, {names[key]}", number, "–", reason) for key, number in paper.items()]

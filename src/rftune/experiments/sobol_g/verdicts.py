@@ -1,0 +1,150 @@
+"""F2, F3, T3, T4: the paper's numbers beside ours."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from rftune.experiments.sobol_g.tables import TIMED
+from rftune.verdicts import (
+    BETTER,
+    Evidence,
+    Rows,
+    Verdict,
+    bound,
+    claim,
+    count,
+    directed,
+    keyed,
+    not_compared,
+    quotient_error,
+    ratio,
+)
+
+NAMES = {"gp": "GP, fast", "gp_sklearn": "GP, scikit-learn", "rf_serial": "RF serial", "rf_parallel": "RF parallel"}
+ERRORS = {"training_error": "training error", "test_error": "test error"}
+VISIBLE = 0.05  # an error of an index that one sees in F2
+OTHER_MACHINE = "seconds of another machine"
+OTHER_DATA = "the paper states no noise variance, and its test set is another"
+
+
+def compare(evidence: Evidence, paper: Mapping[str, Any]) -> list[Verdict]:
+    """Verdicts on the artifacts of this experiment that were made, from all of config/paper_values.yaml."""
+    found: list[Verdict] = []
+    if "sobol_g_accuracy" in evidence.tables:
+        table = evidence.tables["sobol_g_accuracy"]
+        root = keyed(table[table["seed"] == table["seed"].iloc[0]], "emulator", "dimension")
+        found += _indices(root, paper) + _slices(root)
+    if "T3" in evidence.tables:
+        rows = keyed(evidence.tables["T3"], "emulator", "dimension")
+        found += _seconds(rows, paper["T3"])
+        for gp in ("gp_sklearn", "gp"):
+            found += _speed(gp, _of(rows, gp), paper["T3"])
+    if "T4" in evidence.tables:
+        found += _features(keyed(evidence.tables["T4"], "emulator"), paper["T4"])
+    return found
+
+
+def _of(root: Rows, emulator: str) -> Rows:
+    """Rows of an emulator by dimension."""
+    return {d: row for (name, d), row in root.items() if name == emulator}
+
+
+def _indices(root: Rows, paper: Mapping[str, Any]) -> list[Verdict]:
+    tuned, limit = _of(root, "lowrank"), paper["convergence"]["sobol_g_normalised_objective"]
+    found = []
+    for d, row in tuned.items():
+        for name, error in (("V", row["first_error"]), ("TV", row["total_error"])):
+            quantity = f"largest error of a {name}ᵢ, d = {d}"
+            if name == "TV" and d in paper["F2"]["total_missed_at"]:
+                condition = f"above {VISIBLE:g}; better below"
+                missed = error > VISIBLE
+                found.append(claim("F2", quantity, "not captured", error, condition, missed, otherwise=BETTER))
+            else:
+                condition = f"at most {VISIBLE:g}"
+                found.append(claim("F2", quantity, "well captured", error, condition, error <= VISIBLE))
+    for d, row in tuned.items():
+        found.append(bound("F2", f"objective, last over first, d = {d}", limit, row["objective_ratio"], "<", "value"))
+    n_retunings = min(row["n_retunings"] for row in tuned.values())
+    return [*found, count("F2", "re-tunings", paper["F2"]["retunings"], n_retunings)]
+
+
+def _slices(root: Rows) -> list[Verdict]:
+    tuned = {d: row["relative_rmse_mean"] for d, row in _of(root, "lowrank").items()}
+    found = []
+    for d, row in _of(root, "untuned").items():
+        share = tuned[d] / row["relative_rmse_mean"]
+        quantity = f"relative test RMSE, tuned over untuned RF, d = {d}"
+        found.append(claim("F3", quantity, "untuned RF performs very poorly", share, "below 1", share < 1))
+    if len(tuned) > 1:
+        errors = np.array(list(tuned.values()))
+        growth = float((errors[1:] / errors[:-1]).min())
+        quantity = "relative test RMSE, smallest growth from one dimension to the next"
+        found.append(claim("F3", quantity, "harder as d grows", growth, "above 1", growth > 1, otherwise=BETTER))
+    return found
+
+
+def _seconds(rows: Rows, paper: Mapping[str, Any]) -> list[Verdict]:
+    """All seconds of the table, named and not judged."""
+    found = []
+    for emulator, column in TIMED.items():
+        for d, printed in zip(paper["dimensions"], paper[column], strict=True):
+            if (emulator, d) in rows:
+                row = rows[emulator, d]
+                ours = row["seconds_mean"] if row["finished"] else f"> {row['seconds_mean']:.6g}"
+                theirs = f"> {paper['gp_stopped_after']}" if printed is None else printed
+                quantity = f"seconds, {NAMES[emulator]}, d = {d}"
+                found.append(not_compared("T3", quantity, theirs, ours, OTHER_MACHINE, "time"))
+    return found
+
+
+def _speed(gp: str, rows: Rows, paper: Mapping[str, Any]) -> list[Verdict]:
+    """Seconds of a GP over those of serial RF in the same run, and where the RF begins to be faster."""
+    found: list[Verdict] = []
+    for d, printed, serial in zip(paper["dimensions"], paper["gp"], paper["rf_serial"], strict=True):
+        if d not in rows:
+            continue
+        quantity, ours = f"seconds, {NAMES[gp]} over RF serial, d = {d}", rows[d]["times_rf_serial"]
+        if printed is None:
+            limit, stopped = paper["gp_stopped_after"] / serial, not rows[d]["finished"]
+            found.append(bound("T3", quantity, limit, ours, ">", "time", open_ended=stopped))
+        else:
+            found.append(ratio("T3", quantity, printed / serial, ours, "larger"))
+    if rows:
+        first = min((d for d, row in rows.items() if row["times_rf_serial"] > 1), default=np.nan)
+        quantity = f"smallest d at which RF serial is faster than {NAMES[gp]}"
+        found.append(directed("T3", quantity, paper["rf_faster_from"], first, "smaller", kind="time"))
+    return found
+
+
+def _features(rows: Rows, paper: Mapping[str, Any]) -> list[Verdict]:
+    """Seconds and errors are named; judged are seconds relative to M = 25 and errors relative to the GP's."""
+    printed = {f"m{m}": {key: paper[key][i] for key in paper["gp"]} for i, m in enumerate(paper["n_features"])}
+    printed["gp"] = paper["gp"]
+    found: list[Verdict] = []
+    for name in (name for name in printed if name in rows):
+        label = "GP" if name == "gp" else f"M = {name[1:]}"
+        seconds = rows[name]["seconds"]
+        found.append(not_compared("T4", f"seconds, {label}", printed[name]["seconds"], seconds, OTHER_MACHINE, "time"))
+        for key, text in ERRORS.items():
+            found.append(not_compared("T4", f"{text}, {label}", printed[name][key], rows[name][key], OTHER_DATA))
+    for name in (name for name in printed if name in rows and name != "gp"):
+        if "gp" in rows:
+            found += _relative_errors(name, rows, printed)
+        if "m25" in rows and name != "m25":
+            ours = rows[name]["seconds"] / rows["m25"]["seconds"]
+            theirs = printed[name]["seconds"] / printed["m25"]["seconds"]
+            found.append(ratio("T4", f"seconds over those with M = 25, M = {name[1:]}", theirs, ours, "smaller"))
+    return found
+
+
+def _relative_errors(name: str, rows: Rows, printed: Mapping[str, Mapping[str, float]]) -> list[Verdict]:
+    found = []
+    for key, text in ERRORS.items():
+        ours, gp = rows[name][key], rows["gp"][key]
+        error = quotient_error(ours, rows[name][f"{key}_std"] / np.sqrt(rows[name]["n_retunings"]), gp)
+        theirs = printed[name][key] / printed["gp"][key]
+        found.append(directed("T4", f"{text} over the GP's, M = {name[1:]}", theirs, ours / gp, "smaller", error))
+    return found

@@ -1,0 +1,38 @@
+"""Say whether a kept run is still what the present settings and code would make: python check_reference.py [folder]."""
+
+import json
+import sys
+from pathlib import Path
+
+import yaml
+
+from rftune import config as rftune_config
+from rftune.report import reference
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def problems(folder, config_path=ROOT / "config/config.yaml"):
+    """What has changed since the run was made, and what was changed in its files; none if all is well."""
+    record_path = Path(folder) / reference.NAME
+    if not record_path.exists():
+        return [f"there is no {reference.NAME} in {folder}: make the run with the workflow"]
+    record = json.loads(record_path.read_text(encoding="utf-8"))
+    with open(config_path, encoding="utf-8") as stream:
+        config = rftune_config.without_absent(yaml.safe_load(stream))
+    now = reference.made_with(config, config["experiments"], ROOT / "workflow/scripts")
+    found = reference.changes(record, now)
+    return found + [f"{name} is not as the run left it" for name in reference.altered(Path(folder), record["files"])]
+
+
+def main(folder):
+    found = problems(folder)
+    if not found:
+        print(f"{folder} is up to date.")
+        return 0
+    print(f"{folder} is out of date:", *(f"  - {problem}" for problem in found), sep="\n")
+    return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:] or [str(ROOT / "results/paper")]))
