@@ -9,20 +9,28 @@ from __future__ import annotations
 
 import io
 import zipfile
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+import h5netcdf
 import numpy as np
-import xarray as xr
 
 from rftune.data import Array
 from rftune.experiments.edmf.calibration import Iterates
 from rftune.experiments.edmf.parameters import Parameters
 
 LARGEST = 1e30  # netCDF's default fill value, 9.97e36, is beyond it
-AXES = {"inputs": ("iteration", "particle", "param"), "outputs": ("iteration", "particle", "out_full")}
+# What is read, and in which order of axes.
+NEEDED: dict[str, tuple[str, ...]] = {
+    "particle_diags/phi": ("iteration", "particle", "param"),
+    "particle_diags/g_full": ("iteration", "particle", "out_full"),
+    "particle_diags/param": ("param",),
+    "reference/y_full": ("out_full",),
+    "reference/Gamma_full": ("out_full", "out_full"),
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,10 +52,12 @@ class Archive:
 
 def read(path: str, parameters: Parameters) -> Archive:
     """Read a file, or say what it lacks; columns are bound to parameters by name, never by position."""
-    runs, reference = _groups(path)
-    order = _columns(path, runs, parameters)
-    physical = _without_fill(runs["phi"].transpose(*AXES["inputs"]).values)[:, :, order]
-    outputs = _without_fill(runs["g_full"].transpose(*AXES["outputs"]).values)
+    found = _variables(path)
+    order = _columns(path, found["particle_diags/param"], parameters)
+    physical = _without_fill(found["particle_diags/phi"])[:, :, order]
+    outputs = _without_fill(found["particle_diags/g_full"])
+    n_iterations = min(len(physical), len(outputs))  # the last parameters may never have been run
+    physical, outputs = physical[:n_iterations], outputs[:n_iterations]
     made = np.asarray(np.isfinite(outputs).all(axis=2) & np.isfinite(physical).all(axis=2))
     outputs[~made] = np.nan
     kept = made.any(axis=1)
@@ -59,14 +69,14 @@ def read(path: str, parameters: Parameters) -> Archive:
     inputs[made] = parameters.unconstrain(physical[made])
     return Archive(
         Iterates(inputs[kept], outputs[kept]),
-        _without_fill(reference["y_full"].values),
-        _without_fill(reference["Gamma_full"].values),
+        _without_fill(found["reference/y_full"]),
+        _without_fill(found["reference/Gamma_full"]),
     )
 
 
 @lru_cache(maxsize=4)
-def _groups(path: str) -> tuple[xr.Dataset, xr.Dataset]:
-    """The two groups of the file, or of the one netCDF file in a zip archive."""
+def _variables(path: str) -> Mapping[str, Any]:
+    """The needed variables of the file, or of the one netCDF file in a zip archive, with axes as in `NEEDED`."""
     file = Path(path).expanduser()
     if not file.is_file():
         raise ValueError(
@@ -75,17 +85,24 @@ def _groups(path: str) -> tuple[xr.Dataset, xr.Dataset]:
         )
     content = _unzipped(file) if zipfile.is_zipfile(file) else file.read_bytes()
     try:
-        runs, reference = (
-            xr.load_dataset(io.BytesIO(content), group=group, engine="h5netcdf")
-            for group in ("particle_diags", "reference")
-        )
-    except (OSError, ValueError, KeyError) as error:
+        with h5netcdf.File(io.BytesIO(content), "r") as archive:
+            return {name: _values(path, archive, name) for name in NEEDED}
+    except OSError as error:
         raise ValueError(f"{path} must be a netCDF file with groups particle_diags and reference: {error}") from error
-    for group, needed in ((runs, ("phi", "g_full", "param")), (reference, ("y_full", "Gamma_full"))):
-        missing = [name for name in needed if name not in group.variables]
-        if missing:
-            raise ValueError(f"{path} lacks {', '.join(missing)}: it must have phi, g_full, param, y_full, Gamma_full")
-    return runs, reference
+
+
+def _values(path: str, archive: h5netcdf.File, name: str) -> Any:
+    """One variable, its axes in the order in which they are needed."""
+    *group, variable = name.split("/")
+    place = archive.groups.get(group[0])
+    if place is None or variable not in place.variables:
+        raise ValueError(f"{path} lacks the variable {name}: it must have {', '.join(NEEDED)}")
+    stored = place.variables[variable]
+    if stored.ndim < 3:
+        return stored[...]
+    if set(stored.dimensions) != set(NEEDED[name]):
+        raise ValueError(f"{name} in {path} must have the dimensions {NEEDED[name]}; got {stored.dimensions}")
+    return np.transpose(stored[...], [stored.dimensions.index(axis) for axis in NEEDED[name]])
 
 
 def _unzipped(file: Path) -> bytes:
@@ -96,9 +113,9 @@ def _unzipped(file: Path) -> bytes:
         return archive.read(inside[0])
 
 
-def _columns(path: str, runs: xr.Dataset, parameters: Parameters) -> list[int]:
+def _columns(path: str, stored_names: Any, parameters: Parameters) -> list[int]:
     """Positions in the file of the config's parameters."""
-    names = [name.decode() if isinstance(name, bytes) else str(name) for name in runs["param"].values]
+    names = [name.decode() if isinstance(name, bytes) else str(name) for name in stored_names]
     if sorted(names) != sorted(parameters.names):
         raise ValueError(
             f"{path} has the parameters {', '.join(sorted(names))}; edmf.data.parameters names "
