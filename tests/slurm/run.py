@@ -23,7 +23,7 @@ from conftest import Project, tiny_config  # noqa: E402
 
 # As the profile says, but for a cluster without accounting and for people who wait.
 SLURM = (
-    *("--workflow-profile", "workflow/profiles/slurm", "--cores", "2", "--latency-wait", "15"),
+    *("--workflow-profile", "workflow/profiles/slurm", "--latency-wait", "15"),
     *("--slurm-status-command", "squeue", "--slurm-init-seconds-before-status-checks", "1"),
 )
 SWEEP = {
