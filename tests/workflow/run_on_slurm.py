@@ -11,15 +11,14 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import yaml
-
-sys.path[:0] = [str(Path(__file__).resolve().parent), str(Path(__file__).resolve().parents[1] / "workflow")]
-from cluster import Cluster, Unavailable, install  # noqa: E402
-from conftest import Project, tiny_config  # noqa: E402
+from conftest import Project, tiny_config
+from slurm_cluster import Cluster, Unavailable, install
 
 # As the profile says, but for a cluster without accounting and for people who wait.
 SLURM = (
@@ -109,7 +108,7 @@ def run_with_faults(folder: Path, cluster: Cluster, start: float) -> None:
             texts = [path.read_text() for path in (remote.root / TUNINGS).glob("tune-*.log")]
             return [text for text in texts if "iteration 3:" in text and "done" not in text]
 
-        def hit(disturb) -> None:  # type: ignore[no-untyped-def]
+        def hit(disturb: Callable[[str, str], object]) -> None:
             cluster.wait_until(lambda: (tuning() and cluster.running()) or process.poll() is not None, 300)
             if process.poll() is not None:
                 raise AssertionError(f"the run ended before it was disturbed:\n{log.read_text()}")
