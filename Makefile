@@ -79,7 +79,7 @@ pytest: $(INSTALLED)  ## the tests alone; one of them: make pytest WORKERS=0 ARG
 	$(IN_VENV) $(ONE_THREAD) $(PY) -m pytest -n $(WORKERS) --dist loadfile $(ARGS)
 
 slurm-test: $(INSTALLED)  ## the workflow on a real Slurm, installed (Debian, as root) and started for this test
-	@$(IN_VENV) $(PY) tests/slurm/run.py $(ARGS)
+	@$(IN_VENV) $(PY) tests/workflow/run_on_slurm.py $(ARGS)
 
 format: $(INSTALLED)  ## let ruff and snakefmt rewrite the files
 	$(PY) -m ruff check --fix .

@@ -22,7 +22,7 @@ LOWRANK = "ishigami/standard/seed2026/lowrank"
 ANALYSIS = f"results/tiny/{LOWRANK}/analysis.nc"
 # Tunings that last long enough to be hit in the middle.
 SLOW: dict[str, Any] = {
-    "ishigami": {"repeats_per_job": 1, "emulators": {"lowrank": {"n_iterations": 60, "n_members": 60}}}
+    "ishigami": {"repeats_per_job": 1, "emulators": {"lowrank": {"n_iterations": 200, "n_members": 60}}}
 }
 
 
@@ -45,19 +45,21 @@ def finished(make_project: Callable[..., Project]) -> Project:
     return project
 
 
-def tuning_job(project: Project) -> int | None:
-    """The process of a tuning that is under way."""
+def tuning_job(project: Project, snakemake: int) -> int | None:
+    """The process of a tuning that is under way, once no tuning of an earlier run is alive."""
     logs = (project.results / "logs" / LOWRANK).glob("tune-*.log")
     if not any("iteration 3:" in (text := log.read_text(encoding="utf-8")) and "done" not in text for log in logs):
         return None
-    for path in Path("/proc").glob("[0-9]*/cmdline"):
+    jobs = []
+    for path in Path("/proc").glob("[0-9]*"):
         try:
-            command = path.read_bytes().decode(errors="replace")
+            command = (path / "cmdline").read_bytes().decode(errors="replace")
+            parent = int((path / "stat").read_text().rpartition(")")[2].split()[1])
         except OSError:
             continue  # it has ended
         if str(project.root) in command and ".tune.py" in command and command.startswith(sys.executable):
-            return int(path.parent.name)
-    return None
+            jobs.append((int(path.name), parent))
+    return jobs[0][0] if len(jobs) == 1 and jobs[0][1] == snakemake else None
 
 
 def disturbed(project: Project, victim: str) -> str:
@@ -65,7 +67,7 @@ def disturbed(project: Project, victim: str) -> str:
     command = project.command("--cores", "1", ANALYSIS) | {"start_new_session": True}
     with subprocess.Popen(**command) as process:
         deadline = time.monotonic() + 600
-        while (job := tuning_job(project)) is None:
+        while (job := tuning_job(project, process.pid)) is None:
             assert process.poll() is None, process.stdout.read().decode()
             assert time.monotonic() < deadline, "no tuning began"
             time.sleep(0.02)

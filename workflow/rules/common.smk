@@ -36,9 +36,12 @@ def point_names(combinations):
 config.update(rftune_config.without_absent(config))
 SWEEP = None  # without --config sweep=...: the paper's figures and tables
 try:
-    rftune_config.check(config, schema("config"))
+    if workflow.is_main_process:  # what runs a single job on a cluster was checked before it was sent there
+        rftune_config.check(config, schema("config"))
     if config["sweep"] is not None:
         SWEEP = sweep_plan.make_plan(config["sweep"], config, schema("sweep"), schema("config"), point_names)
+        if workflow.is_main_process:
+            sweep_plan.check_points(SWEEP, schema("config"))
         config.update(SWEEP.config)
     folders.check_place(config["results"])
 except (rftune_config.ConfigError, folders.FolderError) as error:

@@ -73,16 +73,22 @@ class Plan:
 
     Attributes
     ----------
-    name, title
+    path
+        Of its file, whose stem is its name.
+    title
     config
         The config with the points for emulators and a results folder of the sweep's own.
     points
     """
 
-    name: str
+    path: Path
     title: str
     config: dict[str, Any]
     points: Sequence[Point]
+
+    @property
+    def name(self) -> str:
+        return self.path.stem
 
     @property
     def cases(self) -> dict[str, dict[str, Mapping[str, Any]]]:
@@ -103,7 +109,7 @@ class Plan:
 
 
 def make_plan(path: str | Path, config: Config, schema: Config, config_schema: Config, namer: Namer) -> Plan:
-    """The plan of a sweep's file, or a `ConfigError` that lists what is wrong with it.
+    """The plan of a sweep's file, or a `ConfigError` that lists what is wrong with it; `check_points` looks further.
 
     Parameters
     ----------
@@ -133,9 +139,12 @@ def make_plan(path: str | Path, config: Config, schema: Config, config_schema: C
         for point in _points(run, found, short, config, namer, sweep["repeats"])
     ]
     _raise(path, _clashes(points))
-    plan = Plan(path.stem, sweep["title"], _with_points(config, points, path.stem, sweep["repeats_per_job"]), points)
-    _raise(path, _point_problems(plan, config_schema))
-    return plan
+    return Plan(path, sweep["title"], _with_points(config, points, path.stem, sweep["repeats_per_job"]), points)
+
+
+def check_points(plan: Plan, config_schema: Config) -> None:
+    """Raise a `ConfigError` that lists the points whose data or emulator cannot be made."""
+    _raise(plan.path, _point_problems(plan, config_schema))
 
 
 def text(value: Any) -> str:

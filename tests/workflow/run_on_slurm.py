@@ -7,23 +7,23 @@ byte. Then faults: a job is cancelled and a node is killed under its job, and th
 from __future__ import annotations
 
 import argparse
+import signal
 import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import yaml
-
-sys.path[:0] = [str(Path(__file__).resolve().parent), str(Path(__file__).resolve().parents[1] / "workflow")]
-from cluster import Cluster, Unavailable, install  # noqa: E402
-from conftest import Project, tiny_config  # noqa: E402
+from conftest import Project, tiny_config
+from slurm_cluster import Cluster, Unavailable, install
 
 # As the profile says, but for a cluster without accounting and for people who wait.
 SLURM = (
-    *("--workflow-profile", "workflow/profiles/slurm", "--cores", "2", "--latency-wait", "15"),
+    *("--workflow-profile", "workflow/profiles/slurm", "--latency-wait", "15"),
     *("--slurm-status-command", "squeue", "--slurm-init-seconds-before-status-checks", "1"),
 )
 SWEEP = {
@@ -44,10 +44,11 @@ FAULTS: dict[str, Any] = {
     "ishigami": {
         "repeats": 3,
         "repeats_per_job": 1,
-        "emulators": {"lowrank": {"n_iterations": 60, "n_members": 60, "n_features": 150}},
+        "emulators": {"lowrank": {"n_iterations": 300, "n_members": 60, "n_features": 100}},
     }
 }
-TUNINGS = "results/tiny/logs/ishigami/standard/seed2026/lowrank"
+LOWRANK = "ishigami/standard/seed2026/lowrank"
+TUNED = [f"results/tiny/{LOWRANK}/tuned-000{repeat}-000{repeat}.nc" for repeat in range(3)]
 
 
 def project(folder: Path, overrides: dict[str, Any]) -> Project:
@@ -98,18 +99,18 @@ def run_everything(folder: Path, cluster: Cluster, start: float) -> None:
 def run_with_faults(folder: Path, cluster: Cluster, start: float) -> None:
     """A cancelled job and a killed node in one run."""
     local, remote = (project(folder / f"faults-{name}", FAULTS) for name in ("local", "remote"))
-    local.run("tune_ishigami", "--cores", "2")
+    local.run(*TUNED, "--cores", "2")
     step("local: tunings to disturb", start)
-    command = remote.command("tune_ishigami", *SLURM, "--group-components", "chunk=1")
+    command = remote.command(*TUNED, *SLURM, "--group-components", "chunk=1")
     log = folder / "faults.log"
     with log.open("wb") as stream, subprocess.Popen(**(command | {"stdout": stream})) as process:
 
         def tuning() -> list[str]:
             """Logs of tunings that are under way."""
-            texts = [path.read_text() for path in (remote.root / TUNINGS).glob("tune-*.log")]
+            texts = [path.read_text() for path in (remote.results / "logs" / LOWRANK).glob("tune-*.log")]
             return [text for text in texts if "iteration 3:" in text and "done" not in text]
 
-        def hit(disturb) -> None:  # type: ignore[no-untyped-def]
+        def hit(disturb: Callable[[str, str], object]) -> None:
             cluster.wait_until(lambda: (tuning() and cluster.running()) or process.poll() is not None, 300)
             if process.poll() is not None:
                 raise AssertionError(f"the run ended before it was disturbed:\n{log.read_text()}")
@@ -136,6 +137,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--if-possible", action="store_true", help="pass where Slurm cannot be installed or started")
     options = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # by way of what stops the daemons
     start = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="rftune-slurm-") as folder:
         try:

@@ -8,7 +8,6 @@ import shutil
 import signal
 import socket
 import subprocess
-import sys
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -219,7 +218,3 @@ def _descendants(pid: int) -> list[int]:
         except OSError:
             continue
     return [found for child in children for found in (child, *_descendants(child))]
-
-
-if __name__ == "__main__":
-    sys.exit("this is a part of tests/slurm/run.py")
