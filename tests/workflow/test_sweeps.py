@@ -38,6 +38,11 @@ SMALL: dict[str, Any] = {
         "repeats": 1,
         "defaults": {"random_features": {"n_features": 15, "n_features_predict": 20, "n_members": 6}},
     },
+    "edmf": {
+        "data": {"n_members": 20, "n_iterations": 3, "n_scenarios": 4, "n_realisations": 4},
+        "repeats": 1,
+        "emulators": {"shared": {"n_features": 15, "n_features_predict": 20, "n_members": 6, "n_iterations": 2}},
+    },
 }
 RANKS: dict[str, Any] = {
     "title": "Ranks",

@@ -13,6 +13,8 @@ rule sample:
         f"{BENCHMARKS}/{{experiment}}/{{case}}/seed{{seed}}/{{emulator}}/sample-{{repeats}}.tsv"
     conda:
         ENVIRONMENT
+    resources:
+        **resources("sample"),
     params:
         settings=emulator_settings,
         sampling=lambda wildcards: config[wildcards.experiment]["sampling"],
@@ -33,6 +35,8 @@ rule sample_truth:
         f"{BENCHMARKS}/{{experiment}}/{{case}}/seed{{seed}}/sample.tsv"
     conda:
         ENVIRONMENT
+    resources:
+        **resources("sample_truth"),
     params:
         sampling=lambda wildcards: config[wildcards.experiment]["sampling"],
         code=lambda wildcards: code_of("sample_truth", f"{wildcards.experiment}.sampling"),
