@@ -75,7 +75,8 @@ def edmf_figures():
         return common | {name: run_paths("posterior", "edmf", case, ROOT_SEED, name)[0] for name in names}
 
     tuned = run_paths("tuned", "edmf", case, ROOT_SEED, "nonseparable_3")
-    return {
+    beyond = {"edmf_truth_posterior": {"table": [table_path("T6")]}} if case == "surrogate" else {}
+    return beyond | {
         "F6": posteriors("gp", "nonseparable_1"),
         "F11": {"tuned": tuned, "paper": [PAPER_VALUES]},
         "F12": posteriors("untuned", "gp", "nonseparable_1", "separable_5_1"),

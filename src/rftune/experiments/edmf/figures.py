@@ -171,6 +171,32 @@ def _draw_panel(axis: Axes, clouds: Sequence[Cloud], ranges: Array, true: Array,
     axis.tick_params(labelbottom=row == len(ranges) - 1, labelleft=column == 0 and row > 0, labelsize=7.5)
 
 
+def draw_distances(table: Paths) -> Figure:
+    """How far each emulator's posterior is from the simulator's own, with the prior's distance as the yardstick."""
+    frame = pd.read_csv(table[0])
+    root = frame[frame["seed"] == frame["seed"].iloc[0]].set_index("emulator")
+    shown = [name for name in NAMES if name in root.index and np.isfinite(root.loc[name, "posterior_distance_mean"])]
+    others = frame[frame["seed"] != frame["seed"].iloc[0]]
+    with style():
+        figure, axis = plt.subplots(figsize=(6.4, 0.34 * len(shown) + 1.3))
+        for place, name in enumerate(reversed(shown)):
+            row = root.loc[name]
+            spread = row["posterior_distance_std"] if np.isfinite(row["posterior_distance_std"]) else 0.0
+            colour = COLOURS.get(name, MUTED if name == "prior" else EMULATOR)
+            axis.errorbar(row["posterior_distance_mean"], place, xerr=spread, fmt="o", ms=5, color=colour, capsize=2)
+            further = others.loc[others["emulator"] == name, "posterior_distance_mean"]
+            axis.plot(further, np.full(len(further), place), ls="", marker="|", ms=8, color=colour)
+        if "prior" in shown:
+            third = root.loc["prior", "posterior_distance_mean"] / 3
+            axis.axvline(third, color=MUTED, lw=0.8, ls=":")
+            axis.annotate("a third of the prior's", (third, len(shown) - 0.6), fontsize=7.5, color=MUTED, ha="center")
+        axis.set_yticks(range(len(shown)), [NAMES[name] for name in reversed(shown)])
+        axis.set(xlabel="sliced Wasserstein distance from the simulator's posterior, in prior standard deviations")
+        axis.set_xlim(0, None)
+        axis.set_ylim(-0.5, len(shown) - 0.2)
+    return figure
+
+
 def draw_convergence(tuned: Paths, paper: Paths) -> Figure:
     """F11: objective against iteration."""
     results = load_repeats(tuned)
@@ -185,7 +211,7 @@ def draw_parameters(table: Paths) -> Figure:
     lines = [
         Line(
             [
-                f"[{row['low']:g}, {row['high']:g}]",
+                f"[{row['lower']:g}, {row['upper']:g}]",
                 row["parameter"],
                 f"{row['prior_mean']:g}",
                 _printed(row),
@@ -206,7 +232,7 @@ def draw_parameters(table: Paths) -> Figure:
 def _printed(row: pd.Series) -> str:
     if not np.isfinite(row["paper_prior_mean"]):
         return "–"
-    return f"[{row['paper_low']:g}, {row['paper_high']:g}] {row['paper_prior_mean']:g}"
+    return f"[{row['paper_lower']:g}, {row['paper_upper']:g}] {row['paper_prior_mean']:g}"
 
 
 def draw_emulators(table: Paths) -> Figure:
@@ -257,6 +283,7 @@ FIGURES: dict[str, Callable[..., Figure]] = {
     "F6": draw_posterior,
     "F11": draw_convergence,
     "F12": draw_posteriors,
+    "edmf_truth_posterior": draw_distances,
     "T5": draw_parameters,
     "T6": draw_emulators,
 }

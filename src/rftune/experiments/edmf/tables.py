@@ -48,11 +48,11 @@ def _parameter_row(truth: xr.Dataset, index: int, paper: Mapping[str, Any]) -> d
     printed = paper.get(name, {})
     row = {
         "parameter": name,
-        "low": float(one["bounds"][0]),
-        "high": float(one["bounds"][1]),
+        "lower": float(one["bounds"][0]),
+        "upper": float(one["bounds"][1]),
         "prior_mean": float(one["prior_mean"]),
-        "paper_low": printed.get("bounds", [np.nan])[0],
-        "paper_high": printed.get("bounds", [np.nan])[-1],
+        "paper_lower": printed.get("bounds", [np.nan])[0],
+        "paper_upper": printed.get("bounds", [np.nan])[-1],
         "paper_prior_mean": printed.get("prior_mean", np.nan),
         "true_value": float(one["true_parameters"]),
     }
