@@ -141,8 +141,8 @@ def bound(
         verdict = NOT_COMPARABLE
     else:
         verdict = AGREED if kept else WORSE
-    shown: float | str = f"> {ours:.6g}" if open_ended else ours
-    return Verdict(id, quantity, kind, f"{side} {limit:.6g}", shown, np.nan, "bound", verdict)
+    shown: float | str = f"> {ours:.4g}" if open_ended else ours
+    return Verdict(id, quantity, kind, f"{side} {limit:.4g}", shown, np.nan, "bound", verdict)
 
 
 def claim(

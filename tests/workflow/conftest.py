@@ -121,12 +121,16 @@ class Project:
         return {job for job in jobs if not collecting.fullmatch(job[0])}
 
     def hashes(self) -> dict[str, str]:
-        """Content of every result file, by its path; logs, benchmarks and marks of checks are not results."""
+        """Content of every result file, by its path.
+
+        Logs, benchmarks and marks of checks are not results, nor is the page with its record, which show their times.
+        """
         return {
             str(path.relative_to(self.results)): hashlib.sha256(path.read_bytes()).hexdigest()
             for path in sorted(self.results.rglob("*"))
             if path.is_file()
             and path.suffix != ".checked"
+            and path.name not in ("report.html", "reference.json")
             and path.relative_to(self.results).parts[0] not in ("logs", "benchmarks")
         }
 

@@ -133,7 +133,9 @@ class Section:
 
     @property
     def numbers(self) -> list[dict[str, Any]]:
-        return _shown(self.verdicts)
+        """Its verdicts, those that judge before those that only name."""
+        judged = self.verdicts["verdict"] != NOT_COMPARABLE
+        return _shown(self.verdicts[judged]) + _shown(self.verdicts[~judged])
 
     @property
     def own_seconds(self) -> float:

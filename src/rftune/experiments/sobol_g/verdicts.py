@@ -26,8 +26,8 @@ from rftune.verdicts import (
 NAMES = {"gp": "GP, fast", "gp_sklearn": "GP, scikit-learn", "rf_serial": "RF serial", "rf_parallel": "RF parallel"}
 ERRORS = {"training_error": "training error", "test_error": "test error"}
 VISIBLE = 0.05  # an error of an index that one sees in F2
-OTHER_MACHINE = "seconds of another machine"
-OTHER_DATA = "the paper states no noise variance, and its test set is another"
+OTHER_MACHINE = "another machine"
+OTHER_DATA = "other noise and test set"
 
 
 def compare(evidence: Evidence, paper: Mapping[str, Any]) -> list[Verdict]:
@@ -93,7 +93,7 @@ def _seconds(rows: Rows, paper: Mapping[str, Any]) -> list[Verdict]:
         for d, printed in zip(paper["dimensions"], paper[column], strict=True):
             if (emulator, d) in rows:
                 row = rows[emulator, d]
-                ours = row["seconds_mean"] if row["finished"] else f"> {row['seconds_mean']:.6g}"
+                ours = row["seconds_mean"] if row["finished"] else f"> {row['seconds_mean']:.4g}"
                 theirs = f"> {paper['gp_stopped_after']}" if printed is None else printed
                 quantity = f"seconds, {NAMES[emulator]}, d = {d}"
                 found.append(not_compared("T3", quantity, theirs, ours, OTHER_MACHINE, "time"))
