@@ -69,7 +69,8 @@ def edmf_tables() -> dict[str, pd.DataFrame]:
             **{"case": "surrogate", "seed": 1, "emulator": name, "tuning_seconds": 10.0, "likelihood_ms": 2.0},
             **{f"{kind}_error_mean": 5.0 * size for kind in ("training", "test")},
             **{f"{kind}_error_standard_error": 0.1 for kind in ("training", "test")},
-            **{"posterior_distance_mean": 0.2, "covered": 1.0, "n_repeats": 3, "n_failed": 0},
+            **{"posterior_distance_mean": 0.2, "covered": 1.0, "n_retunings": 3, "n_failed": 0},
+            **{"acceptance": 0.24, "burn_in": 40000.0},
         }
         for name, size in emulators.items()
     ]
@@ -89,6 +90,10 @@ def test_that_every_number_of_t5_and_t6_is_named() -> None:
     np.testing.assert_equal([line.paper for line in named], [np.nan if n is None else n for row in rows for n in row])
     of_restarts = {line.id: line.verdict for line in found if line.rule == "at least as many"}
     assert of_restarts == {"T6": "worse", "F11": "worse"}
+    chains = {line.quantity: (line.paper, line.verdict) for line in found if line.quantity.startswith("Markov chain")}
+    assert chains["Markov chain, acceptance rate, GP"] == (0.25, "agreed")
+    assert chains["Markov chain, burn-in, GP over RF"] == (4, "better")
+    assert {200000, 500000} < {number for number, _ in chains.values()}
 
 
 def test_that_lorenz_claims_are_read_off_the_table() -> None:
