@@ -53,9 +53,9 @@ def test_that_the_tests_own_config_passes() -> None:
     [
         ("sed", 1, "the config: unknown key 'sed'; did you mean 'seed'?"),
         (
-            "colour",
+            "hue",
             1,
-            "the config: unknown key 'colour'; known keys: experiments, seed, further_seeds, results, n_workers, "
+            "the config: unknown key 'hue'; known keys: experiments, seed, further_seeds, results, n_workers, "
             "sweep, sweep_points, cluster, defaults, ishigami, sobol_g, lorenz63, edmf, complexity",
         ),
         ("ishigami.repeat", 1, "ishigami: unknown key 'repeat'; did you mean 'repeats'?"),
@@ -199,7 +199,7 @@ def test_that_every_setting_of_the_paper_has_a_meaning_in_the_schema() -> None:
 
     blocks = {"": SCHEMA, **{name: SCHEMA["$defs"][name] for name in ("gp", "random_features")}}
     missing = [path for name, schema in blocks.items() for path in undescribed(schema, name)]
-    layers = (".defaults", ".ishigami.defaults", ".sobol_g.defaults", ".lorenz63.defaults")
+    layers = (".defaults", ".ishigami.defaults", ".sobol_g.defaults", ".lorenz63.defaults", ".edmf.defaults")
     opened = [f"{layer}.{kind}" for layer in layers for kind in ("gp", "random_features")]
     assert missing == opened  # these are described where they are closed, in the emulators' complete blocks
 

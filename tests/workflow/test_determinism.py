@@ -128,10 +128,13 @@ def test_that_the_presets_plan_the_whole_chain_and_write_nothing(
     config = rftune_config.without_absent(merged(CONFIG, overrides))
     counts = Counter(rule for rule, _ in project.planned(*(("--configfile", preset) if preset else ())))
     runs = [run for name in rftune_config.experiments(config) for run in rftune_config.runs(config, name)]
-    n_jobs = sum(math.ceil(run.repeats / config[run.experiment]["repeats_per_job"]) for run in runs)
+    n_jobs, n_chains = (
+        sum(math.ceil(run.repeats / config[run.experiment]["repeats_per_job"]) for run in some)
+        for some in (runs, [run for run in runs if run.sampled])
+    )
     n_data = len({(run.experiment, run.case, run.seed) for run in runs})
-    tables = ("T2", "T3", "T4", "sobol_g_accuracy", "lorenz63_integrators")
-    figures = (*(f"F{number}" for number in (1, 2, 3, 4, 5, 7, 8, 9, 10)), "sparse_inclusion")
+    tables = ("T2", "T3", "T4", "T5", "T6", "sobol_g_accuracy", "lorenz63_integrators")
+    figures = (*(f"F{number}" for number in range(1, 13)), "sparse_inclusion", "edmf_truth_posterior")
     drawn = (*figures, "T1", "T1_csv", "measure_complexity", *tables, *(f"{table}_csv" for table in tables))
     assert counts == {
         "data": n_data,
@@ -139,6 +142,8 @@ def test_that_the_presets_plan_the_whole_chain_and_write_nothing(
         "analyse_truth": n_data,
         "tune": n_jobs,
         "predict": n_jobs,
+        "sample": n_chains,
+        "sample_truth": len({(run.case, run.seed) for run in runs if run.experiment == "edmf"}),
         "analyse": len(runs),
         **dict.fromkeys((*drawn, "verdicts", "report"), 1),
     }
