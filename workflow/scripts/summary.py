@@ -10,6 +10,9 @@ from rftune.report.page import counts
 
 def main(folder):
     run = Path(folder)
+    if not (run / "verdicts.csv").is_file():  # a dry run, or a single target
+        print(f"\nNo report in {run} yet: it comes at the end of a whole run.")
+        return
     tally = counts(pd.read_csv(run / "verdicts.csv"))
     n_pictures = len(list((run / "figures").glob("*.png")))
     print(f"\n{n_pictures} figures and rendered tables in {run / 'figures'}, tables in {run / 'tables'}")
