@@ -189,9 +189,9 @@ def draw_distances(table: Paths) -> Figure:
         if "prior" in shown:
             third = root.loc["prior", "posterior_distance_mean"] / 3
             axis.axvline(third, color=MUTED, lw=0.8, ls=":")
-            axis.annotate("a third of the prior's", (third, len(shown) - 0.6), fontsize=7.5, color=MUTED, ha="center")
+            axis.annotate(" a third of the prior's", (third, len(shown) - 0.55), fontsize=7.5, color=MUTED)
         axis.set_yticks(range(len(shown)), [NAMES[name] for name in reversed(shown)])
-        axis.set(xlabel="sliced Wasserstein distance from the simulator's posterior, in prior standard deviations")
+        axis.set_xlabel("distance from the simulator's posterior\n(sliced Wasserstein, in prior standard deviations)")
         axis.set_xlim(0, None)
         axis.set_ylim(-0.5, len(shown) - 0.2)
     return figure
