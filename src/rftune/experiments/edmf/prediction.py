@@ -13,7 +13,7 @@ from rftune.experiments.protocol import predict_means as predict
 
 __all__ = ["measure", "predict"]
 
-N_WALKERS = 20  # points of one call, as in sampling
+N_WALKERS = 10  # points of one call, as in sampling
 N_CALLS = 15
 
 
