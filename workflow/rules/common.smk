@@ -165,8 +165,8 @@ def resources(rule):
     chosen = config["cluster"]
 
     def memory(wildcards, attempt):
-        # the Snakemake inside a cluster's job takes its part
-        needed = chosen["margin"] * measured(rule, wildcards)["mem_mb"] + 300
+        # a cluster's job has two Snakemakes around the script, its own and its step's
+        needed = chosen["margin"] * measured(rule, wildcards)["mem_mb"] + 700
         return int(needed * 2 ** (attempt - 1))
 
     def runtime(wildcards, attempt):

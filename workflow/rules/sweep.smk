@@ -20,6 +20,8 @@ rule sweep_table:
         f"{LOGS}/sweep_table.log",
     benchmark:
         f"{BENCHMARKS}/sweep_table.tsv"
+    group:
+        "page"
     conda:
         ENVIRONMENT
     resources:
@@ -40,6 +42,8 @@ rule sweep_figure:
         f"{LOGS}/sweep_figure.log",
     benchmark:
         f"{BENCHMARKS}/sweep_figure.tsv"
+    group:
+        "page"
     conda:
         ENVIRONMENT
     resources:
