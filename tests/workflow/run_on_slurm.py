@@ -50,7 +50,7 @@ FAULTS: dict[str, Any] = {
     "ishigami": {
         "repeats": 3,
         "repeats_per_job": 1,
-        "emulators": {"lowrank": {"n_iterations": 300, "n_members": 60, "n_features": 100}},
+        "emulators": {"lowrank": {"n_iterations": 200, "n_members": 60, "n_features": 100}},
     }
 }
 LOWRANK = "ishigami/standard/seed2026/lowrank"
@@ -124,6 +124,7 @@ def run_everything(folder: Path, start: float) -> None:
 def run_with_faults(folder: Path, cluster: Cluster, start: float) -> None:
     """A cancelled job and a killed node in one run."""
     local, remote = (project(folder / f"faults-{place}", FAULTS) for place in ("local", "slurm"))
+    remote.run("data_ishigami", "--cores", "2")  # here: it is tunings that are disturbed
     with on_slurm(remote, *TUNED, "--group-components", "chunk=1") as (process, log):
 
         def tuning() -> list[str]:

@@ -10,9 +10,12 @@ def sweep_sources():
     ]
 
 
+SWEEP_SOURCES = sweep_sources()
+
+
 rule sweep_table:
     input:
-        [path for source in sweep_sources() for path in (source[-2], *source[-1])],
+        [path for source in SWEEP_SOURCES for path in (source[-2], *source[-1])],
     output:
         csv=f"{RESULTS}/{SWEEP.name}.csv",
         parquet=f"{RESULTS}/{SWEEP.name}.parquet",
@@ -27,7 +30,7 @@ rule sweep_table:
     resources:
         **resources("sweep_table"),
     params:
-        sources=sweep_sources(),
+        sources=SWEEP_SOURCES,
         code=code_of("sweep_table"),
     script:
         "../scripts/sweep_table.py"
