@@ -60,8 +60,8 @@ check-reference: $(INSTALLED)  ## whether results/paper is what the present sett
 
 sweep: $(INSTALLED)  ## settings varied, a table and a picture: make sweep SWEEP=config/sweeps/rank.yaml
 	@$(SNAKEMAKE) sweep $(if $(PRESET),--configfile $(PRESET)) $(RUN) --config sweep=$(SWEEP) $(if $(SEED),seed=$(SEED))
-	@echo "The table (also as parquet) and the picture (also as pdf):" && \
-		ls results/*/sweeps/$(SWEEP_NAME)/*.csv results/*/sweeps/$(SWEEP_NAME)/*.png | sed 's/^/  /'
+	@if made=$$(ls results/*/sweeps/$(SWEEP_NAME)/*.csv results/*/sweeps/$(SWEEP_NAME)/*.png 2>/dev/null); then \
+		echo "The table (also as parquet) and the picture (also as pdf):"; echo "$$made" | sed 's/^/  /'; fi
 
 test: lint pytest  ## every check and every test
 

@@ -79,9 +79,18 @@ def _module_path(module: str) -> Path:
     return path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
 
 
-def _imported_modules(path: Path) -> Iterator[str]:
+def _imported_modules(path: Path) -> tuple[str, ...]:
     """Names of the rftune modules that a file imports, wherever in the file."""
-    for node in ast.walk(_parsed(path)):
+    return _modules_imported_by(path, path.read_text(encoding="utf-8"))
+
+
+@cache  # by content: the stages share most of their modules
+def _modules_imported_by(path: Path, source: str) -> tuple[str, ...]:
+    return tuple(_imports(path, ast.parse(source, filename=str(path))))
+
+
+def _imports(path: Path, tree: ast.Module) -> Iterator[str]:
+    for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             candidates = [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
@@ -116,7 +125,3 @@ def _tree_without_docstrings(source: str) -> str:
         ):
             node.body = node.body[1:]
     return ast.dump(tree)
-
-
-def _parsed(path: Path) -> ast.Module:
-    return ast.parse(path.read_text(encoding="utf-8"), filename=str(path))

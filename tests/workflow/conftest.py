@@ -131,7 +131,7 @@ class Project:
             if path.is_file()
             and path.suffix != ".checked"
             and path.name not in ("report.html", "reference.json")
-            and path.relative_to(self.results).parts[0] not in ("logs", "benchmarks")
+            and not {"logs", "benchmarks"} & {*path.relative_to(self.results).parts}  # a sweep's folder has its own
         }
 
 

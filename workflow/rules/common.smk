@@ -1,5 +1,6 @@
 # The checked config, and what the rules derive from it: paths, chunks of repeats, code fingerprints.
 
+import gc
 import re
 import sys
 from functools import cache
@@ -9,6 +10,9 @@ import pandas as pd
 import yaml
 from snakemake.exceptions import WorkflowError
 from snakemake.utils import Paramspace
+
+# A plan of thousands of jobs lives to the end; Python would look through it for garbage again and again.
+gc.set_threshold(100_000, 50, 50)
 
 ROOT = Path(workflow.basedir)
 # The workflow and its jobs use the library beside it, in whatever environment and on whatever machine they run.
@@ -89,6 +93,7 @@ BEHIND = {
 }
 
 
+@cache
 def chunks(run):
     """Names first-last of the chunks of repeats that share a job."""
     size = config[run.experiment]["repeats_per_job"]
@@ -165,8 +170,8 @@ def resources(rule):
     chosen = config["cluster"]
 
     def memory(wildcards, attempt):
-        # the Snakemake inside a cluster's job takes its part
-        needed = chosen["margin"] * measured(rule, wildcards)["mem_mb"] + 300
+        # a cluster's job has two Snakemakes around the script, its own and its step's
+        needed = chosen["margin"] * measured(rule, wildcards)["mem_mb"] + 700
         return int(needed * 2 ** (attempt - 1))
 
     def runtime(wildcards, attempt):

@@ -33,8 +33,12 @@ if HAS_COMPLEXITY:
             f"{LOGS}/T1_csv.log",
         benchmark:
             f"{BENCHMARKS}/T1_csv.tsv"
+        group:
+            "page"
         conda:
             ENVIRONMENT
+        resources:
+            **resources("table"),
         params:
             code=code_of("exponents"),
         script:

@@ -105,6 +105,8 @@ for artifact, (experiment, inputs) in FIGURES.items():
             f"{LOGS}/{artifact}.log",
         benchmark:
             f"{BENCHMARKS}/{artifact}.tsv"
+        group:
+            "page"
         conda:
             ENVIRONMENT
         resources:

@@ -19,8 +19,12 @@ rule verdicts:
         f"{LOGS}/report/verdicts.log",
     benchmark:
         f"{BENCHMARKS}/report/verdicts.tsv"
+    group:
+        "page"
     conda:
         ENVIRONMENT
+    resources:
+        **resources("verdicts"),
     params:
         experiments=REPORTED,
         tables={name: table_path(name) for name in ALL_TABLE_NAMES},
@@ -47,9 +51,12 @@ rule report:
         f"{LOGS}/report/page.log",
     benchmark:
         f"{BENCHMARKS}/report/page.tsv"
+    group:
+        "page"
     conda:
         ENVIRONMENT
     resources:
+        **resources("report"),
         n_cores=lambda wildcards: workflow.cores or 1,
     params:
         artifacts=[artifact_of(name) for name in SECTIONS],

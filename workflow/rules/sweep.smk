@@ -10,9 +10,12 @@ def sweep_sources():
     ]
 
 
+SWEEP_SOURCES = sweep_sources()
+
+
 rule sweep_table:
     input:
-        [path for source in sweep_sources() for path in (source[-2], *source[-1])],
+        [path for source in SWEEP_SOURCES for path in (source[-2], *source[-1])],
     output:
         csv=f"{RESULTS}/{SWEEP.name}.csv",
         parquet=f"{RESULTS}/{SWEEP.name}.parquet",
@@ -20,12 +23,14 @@ rule sweep_table:
         f"{LOGS}/sweep_table.log",
     benchmark:
         f"{BENCHMARKS}/sweep_table.tsv"
+    group:
+        "page"
     conda:
         ENVIRONMENT
     resources:
         **resources("sweep_table"),
     params:
-        sources=sweep_sources(),
+        sources=SWEEP_SOURCES,
         code=code_of("sweep_table"),
     script:
         "../scripts/sweep_table.py"
@@ -40,6 +45,8 @@ rule sweep_figure:
         f"{LOGS}/sweep_figure.log",
     benchmark:
         f"{BENCHMARKS}/sweep_figure.tsv"
+    group:
+        "page"
     conda:
         ENVIRONMENT
     resources:

@@ -27,6 +27,8 @@ for experiment, artifacts in TABLES.items():
                 f"{LOGS}/{artifact}_csv.log",
             benchmark:
                 f"{BENCHMARKS}/{artifact}_csv.tsv"
+            group:
+                "page"
             conda:
                 ENVIRONMENT
             resources:
