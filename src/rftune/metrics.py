@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
-from scipy import stats
 
 from rftune.data import Array
 
@@ -44,11 +43,15 @@ def mean_error_norm(prediction: Array, truth: Array) -> float:
 
 def ks_distance(one: Array, other: Array) -> float:
     """Kolmogorov-Smirnov distance of two samples: the largest distance of their empirical distribution functions."""
+    from scipy import stats  # a slow import, and most jobs do without
+
     return float(stats.ks_2samp(one, other, method="asymp").statistic)
 
 
 def wasserstein_distance(one: Array, other: Array) -> float:
     """Wasserstein-1 distance of two samples, in their unit."""
+    from scipy import stats  # as above
+
     return float(stats.wasserstein_distance(one, other))
 
 
