@@ -230,8 +230,6 @@ class Objective:
 
         The identity is the noise of the scaled validation outputs and the paper's I₂ for the two regularising rows.
         """
-        from sklearn.covariance import ledoit_wolf  # its import takes longer than many a dry run
-
         workspace = Workspace(self)
         streams = rng.spawn(self.settings.noise_draws)
         draws = np.stack([self.evaluate(self.structure.prior_mean, stream, workspace) for stream in streams])
@@ -241,7 +239,26 @@ class Objective:
             )
         size = self.fold_rows
         blocks = [draws[:, k * size : (k + 1) * size] for k in range(len(self.folds))]
-        return [ledoit_wolf(block)[0] + np.eye(size) for block in blocks]
+        return [ledoit_wolf(block) + np.eye(size) for block in blocks]
+
+
+def ledoit_wolf(draws: Array) -> Array:
+    """Covariance of draws (n_draws, n_rows), shrunk to a multiple of the identity (Ledoit & Wolf 2004).
+
+    The formula is scikit-learn's, whose import takes longer than a small tuning and which sums over all pairs of rows;
+    here sums of squares over pairs are taken from the n_draws × n_draws Gram matrix.
+    """
+    n_draws, n_rows = draws.shape
+    centred = draws - draws.mean(axis=0)
+    squares = np.sum(centred**2, axis=1)
+    mean_variance = squares.sum() / (n_draws * n_rows)
+    of_pairs = np.sum((centred @ centred.T) ** 2) / n_draws**2  # ‖S‖² of the empirical covariance S
+    distance = of_pairs - n_rows * mean_variance**2  # ‖S - mean variance · I‖²
+    error = min((np.sum(squares**2) / n_draws - of_pairs) / n_draws, distance)  # of S
+    shrinkage = error / distance if error > 0 else 0.0
+    covariance: Array = (1.0 - shrinkage) / n_draws * (centred.T @ centred)
+    covariance.flat[:: n_rows + 1] += shrinkage * mean_variance
+    return covariance
 
 
 def _conditioned(drawn: Features, training: kernels.Products, phi: NDArray[Any]) -> tuple[Array, Array, float]:

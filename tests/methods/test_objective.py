@@ -2,12 +2,12 @@
 
 import numpy as np
 import pytest
-from sklearn.covariance import ledoit_wolf
+from sklearn import covariance
 
 from reference import forward_map, kernel_matrix
 from rftune import features, regression
 from rftune.data import Dataset
-from rftune.objective import Objective, Settings, Workspace
+from rftune.objective import Objective, Settings, Workspace, ledoit_wolf
 from rftune.scaling import noise_factor
 from rftune.structures import make_structure
 
@@ -79,9 +79,17 @@ def test_that_gamma_is_ledoit_wolf_at_the_prior_mean_plus_the_identity():
     draws = [objective.evaluate(objective.structure.prior_mean, rng) for rng in np.random.default_rng(7).spawn(12)]
     size = objective.fold_rows
     for k, block in enumerate(blocks):
-        expected = ledoit_wolf(np.stack(draws)[:, k * size : (k + 1) * size])[0] + np.eye(size)
+        expected = covariance.ledoit_wolf(np.stack(draws)[:, k * size : (k + 1) * size])[0] + np.eye(size)
         np.testing.assert_allclose(block, expected, rtol=1e-10)
         assert np.linalg.eigvalsh(block).min() >= 1 - 1e-9
+
+
+@pytest.mark.parametrize(("n_draws", "n_rows"), [(2, 3), (5, 1), (20, 60), (100, 7)])
+def test_that_the_shrunk_covariance_is_scikit_learns(n_draws, n_rows):
+    rng = np.random.default_rng(n_draws)
+    draws = 5.0 + rng.standard_normal((n_draws, n_rows)) * rng.uniform(0.1, 3.0, n_rows)
+    np.testing.assert_allclose(ledoit_wolf(draws), covariance.ledoit_wolf(draws)[0], rtol=1e-10, atol=1e-12)
+    np.testing.assert_array_equal(ledoit_wolf(np.ones((4, n_rows))), 0.0)
 
 
 def test_that_a_reused_workspace_changes_no_digit():

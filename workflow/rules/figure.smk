@@ -77,7 +77,7 @@ def edmf_figures():
     tuned = run_paths("tuned", "edmf", case, ROOT_SEED, "nonseparable_3")
     beyond = {"edmf_truth_posterior": {"table": [table_path("T6")]}} if case == "surrogate" else {}
     return beyond | {
-        "F6": posteriors("gp", "nonseparable_1"),
+        "F6": posteriors("gp", "nonseparable_1", "shared"),
         "F11": {"tuned": tuned, "paper": [PAPER_VALUES]},
         "F12": posteriors("untuned", "gp", "nonseparable_1", "separable_5_1"),
     }

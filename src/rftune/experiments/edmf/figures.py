@@ -31,7 +31,7 @@ Paths = Sequence[str]
 # Probability inside the 1, 2 and 3 σ contours of a normal distribution in the plane.
 LEVELS = tuple(1.0 - np.exp(-0.5 * np.arange(1, 4) ** 2))
 N_BINS = 40
-UNTUNED, SIMULATOR = "#3a9a5b", "black"
+UNTUNED, SHARED, SIMULATOR = "#3a9a5b", "#8a4fb0", "black"
 LABELS = {
     "entrainment_factor": "entrainment\nfactor",
     "detrainment_factor": "detrainment\nfactor",
@@ -52,7 +52,7 @@ NAMES = {
     "nonseparable_chosen": "RF nonseparable, rank chosen",
     "shared": "RF shared features",
 }
-COLOURS = {"simulator": SIMULATOR, "gp": TRUTH, "untuned": UNTUNED}
+COLOURS = {"simulator": SIMULATOR, "gp": TRUTH, "untuned": UNTUNED, "shared": SHARED}
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,7 +71,7 @@ class Cloud:
 
 
 def draw_posterior(data: Paths, truth_posterior: Paths, **posteriors: Paths) -> Figure:
-    """F6: the posteriors with a GP and with tuned random features, and the simulator's own."""
+    """F6: the posteriors with a GP, with the paper's random features and with shared ones, and the simulator's own."""
     return _corners(storage.load(data[0]), [_clouds(data, truth_posterior, posteriors)], [""])
 
 
