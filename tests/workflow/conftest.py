@@ -22,8 +22,9 @@ ROOT = Path(__file__).resolve().parents[2]
 CONFIG = yaml.safe_load((ROOT / "config/config.yaml").read_text(encoding="utf-8"))
 TINY = yaml.safe_load((ROOT / "tests/workflow/tiny.yaml").read_text(encoding="utf-8"))
 # A job of a dry run: the line that names its rule, then indented lines, one of which may hold its wildcards.
-JOB = re.compile(r"^(?:local)?rule (\w+):\n((?:    .*\n)*)", re.MULTILINE)
-WILDCARDS = re.compile(r"^    wildcards: (.*)$", re.MULTILINE)
+# Jobs that a cluster gets in one submission are indented.
+JOB = re.compile(r"^( *)(?:local)?rule (\w+):\n((?:\1    .*\n)*)", re.MULTILINE)
+WILDCARDS = re.compile(r"^ *wildcards: (.*)$", re.MULTILINE)
 
 Job = tuple[str, str]
 
@@ -111,7 +112,7 @@ class Project:
         """The jobs that snakemake would run now: rule, and wildcards; of Ishigami without experiment and case."""
         output = self.run("--dry-run", *arguments)
         jobs = set()
-        for rule, body in JOB.findall(output):
+        for _, rule, body in JOB.findall(output):
             wildcards = WILDCARDS.search(body)
             pairs = [pair.split("=") for pair in wildcards[1].split(", ")] if wildcards else []
             jobs.add((rule, " ".join(value for _, value in pairs if value not in ("ishigami", "standard"))))

@@ -74,10 +74,11 @@ def edmf_figures():
     def posteriors(*names):
         return common | {name: run_paths("posterior", "edmf", case, ROOT_SEED, name)[0] for name in names}
 
+    extensions = [name for name in ("shared",) if ("edmf", case, ROOT_SEED, name) in RUNS]
     tuned = run_paths("tuned", "edmf", case, ROOT_SEED, "nonseparable_3")
     beyond = {"edmf_truth_posterior": {"table": [table_path("T6")]}} if case == "surrogate" else {}
     return beyond | {
-        "F6": posteriors("gp", "nonseparable_1", "shared"),
+        "F6": posteriors("gp", "nonseparable_1", *extensions),
         "F11": {"tuned": tuned, "paper": [PAPER_VALUES]},
         "F12": posteriors("untuned", "gp", "nonseparable_1", "separable_5_1"),
     }
