@@ -33,7 +33,7 @@ from rftune.scaling import Emulator, Scaling
 from rftune.structures import Normal, Priors, make_structure
 
 OUT = Path(__file__).resolve().parents[1] / "results" / "bench" / "bench.json"
-JOB_IMPORTS = ("numpy", "rftune.storage", "rftune.emulators", "rftune.sensitivity", "sklearn.covariance")
+JOB_IMPORTS = ("numpy", "rftune.storage", "rftune.emulators", "rftune.sensitivity")
 
 
 def evaluation(sizes: Sequence[Size], n_rounds: int) -> list[Row]:
@@ -327,7 +327,7 @@ def sections(quick: bool) -> Iterator[tuple[str, str, list[Row]]]:
     )
     yield (
         "8. Imports",
-        "What a job pays before it starts, in a fresh interpreter; sklearn.covariance is loaded by the first tuning.",
+        "What a job pays before it starts, in a fresh interpreter.",
         imports(JOB_IMPORTS[:2] if quick else JOB_IMPORTS, 1 if quick else 3),
     )
     yield (
