@@ -1,8 +1,9 @@
 """The workflow on a real Slurm: `make slurm-test`, or with ARGS=--if-possible to pass where Slurm cannot be had.
 
-Ishigami and a sweep, at tiny sizes, run locally and through the slurm profile, and every result is compared byte for
-byte. Then faults: a job is cancelled and a node is killed under its job, and the results are compared again. The plugin
-asks for the state of its jobs ever more rarely, so most of the time is waiting: runs that can go on side by side do.
+Ishigami with the quick preset and a small sweep run locally and through the slurm profile, and every result is compared
+byte for byte. Then faults: a job is cancelled and a node is killed under its job, and the results are compared again.
+The plugin asks for the state of its jobs ever more rarely, so most of the time is waiting: runs that can go on side by
+side do.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from typing import Any
 
 import pandas as pd
 import yaml
-from conftest import Project, tiny_config
+from conftest import CONFIG, ROOT, Project, merged, tiny_config
 from slurm_cluster import Cluster, Unavailable, install
 
 # As the profile says, but for a cluster without accounting and for people who wait.
@@ -57,9 +58,15 @@ LOWRANK = "ishigami/standard/seed2026/lowrank"
 TUNED = [f"results/tiny/{LOWRANK}/tuned-000{repeat}-000{repeat}.nc" for repeat in range(3)]
 
 
-def project(folder: Path, overrides: dict[str, Any]) -> Project:
+def quick_ishigami() -> dict[str, Any]:
+    """The quick preset of Ishigami, in the folder where tests look."""
+    preset = yaml.safe_load((ROOT / "config/quick.yaml").read_text(encoding="utf-8"))
+    return merged(merged(CONFIG, preset), {"experiments": ["ishigami"], "results": "results/tiny"})
+
+
+def project(folder: Path, config: dict[str, Any]) -> Project:
     made = Project(folder)
-    made.write_config(tiny_config(overrides))
+    made.write_config(config)
     (folder / "config/sweeps/slurm.yaml").write_text(yaml.safe_dump(SWEEP))
     return made
 
@@ -103,7 +110,10 @@ def on_slurm(project: Project, *arguments: str) -> Iterator[tuple[subprocess.Pop
 
 def run_everything(folder: Path, start: float) -> None:
     """The whole of Ishigami and a sweep, here and there."""
-    whole, sweep = ([project(folder / f"{name}-{place}", {}) for place in ("local", "slurm")] for name in TARGETS)
+    configs = {"ishigami": quick_ishigami(), "sweep": tiny_config()}
+    whole, sweep = (
+        [project(folder / f"{name}-{place}", configs[name]) for place in ("local", "slurm")] for name in TARGETS
+    )
     with (
         on_slurm(whole[1], *TARGETS["ishigami"]) as (_, whole_log),
         on_slurm(sweep[1], *TARGETS["sweep"]) as (_, sweep_log),
@@ -123,7 +133,7 @@ def run_everything(folder: Path, start: float) -> None:
 
 def run_with_faults(folder: Path, cluster: Cluster, start: float) -> None:
     """A cancelled job and a killed node in one run."""
-    local, remote = (project(folder / f"faults-{place}", FAULTS) for place in ("local", "slurm"))
+    local, remote = (project(folder / f"faults-{place}", tiny_config(FAULTS)) for place in ("local", "slurm"))
     remote.run("data_ishigami", "--cores", "2")  # here: it is tunings that are disturbed
     with on_slurm(remote, *TUNED, "--group-components", "chunk=1") as (process, log):
 
