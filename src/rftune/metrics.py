@@ -50,7 +50,7 @@ def ks_distance(one: Array, other: Array) -> float:
 
 def wasserstein_distance(one: Array, other: Array) -> float:
     """Wasserstein-1 distance of two samples, in their unit."""
-    from scipy import stats  # as above
+    from scipy import stats  # a slow import, and most jobs do without
 
     return float(stats.wasserstein_distance(one, other))
 
