@@ -209,9 +209,9 @@ def test_that_runs_are_every_seed_case_and_emulator_that_the_config_asks_for() -
     assert {case for case, _, name in runs if name == "sparse"} == {"d3", "d6", "d10", "d20"}
     assert {case for case, _, name in runs if name == "m25"} == {"d6"}
     assert {seed for _, seed, name in runs if name == "gp_sklearn"} == {CONFIG["seed"]}
-    assert runs["d6", CONFIG["seed"], "lowrank"].repeats == 30
-    assert runs["d6", CONFIG["seed"], "sparse"].repeats == 30
-    assert runs["d6", 1, "sparse"].repeats == 3
+    assert runs["d6", CONFIG["seed"], "lowrank"].repeats == CONFIG["sobol_g"]["repeats"]
+    assert runs["d6", CONFIG["seed"], "sparse"].repeats == CONFIG["sobol_g"]["repeats"]
+    assert runs["d6", 1, "sparse"].repeats == CONFIG["sobol_g"]["further_repeats"]
     assert runs["d6", CONFIG["seed"], "gp"].timed
     assert not runs["d6", 1, "gp"].timed
     assert runs["d6", CONFIG["seed"], "rf_parallel"].n_workers is None

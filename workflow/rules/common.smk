@@ -149,6 +149,15 @@ def tuning_settings(wildcards):
     return {key: value for key, value in settings.items() if key not in predicting}
 
 
+def sampling_settings(wildcards):
+    """Settings of a chain, which at the further seeds may be shorter."""
+    settings = dict(config[wildcards.experiment]["sampling"])
+    most = settings.pop("further_steps")
+    if int(wildcards.seed) != ROOT_SEED:
+        settings["n_steps"] = min(settings["n_steps"], most)
+    return settings
+
+
 def run_of(wildcards):
     """The run that a job belongs to."""
     return RUNS[wildcards.experiment, wildcards.case, int(wildcards.seed), wildcards.emulator]

@@ -17,7 +17,7 @@ rule sample:
         **resources("sample"),
     params:
         settings=emulator_settings,
-        sampling=lambda wildcards: config[wildcards.experiment]["sampling"],
+        sampling=sampling_settings,
         code=emulator_code("sample", "sampling"),
     script:
         "../scripts/sample.py"
@@ -33,12 +33,13 @@ rule sample_truth:
         f"{LOGS}/{{experiment}}/{{case}}/seed{{seed}}/sample.log",
     benchmark:
         f"{BENCHMARKS}/{{experiment}}/{{case}}/seed{{seed}}/sample.tsv"
+    priority: 1  # the longest jobs of a run begin early, so that none is left over at its end
     conda:
         ENVIRONMENT
     resources:
         **resources("sample_truth"),
     params:
-        sampling=lambda wildcards: config[wildcards.experiment]["sampling"],
+        sampling=sampling_settings,
         code=lambda wildcards: code_of("sample_truth", f"{wildcards.experiment}.sampling"),
     script:
         "../scripts/sample_truth.py"
