@@ -10,6 +10,7 @@ rule data:
         f"{LOGS}/{{experiment}}/{{case}}/seed{{seed}}/data.log",
     benchmark:
         f"{BENCHMARKS}/{{experiment}}/{{case}}/seed{{seed}}/data.tsv"
+    priority: 2  # short, and the longest jobs wait for nothing else
     conda:
         ENVIRONMENT
     resources:
@@ -31,6 +32,7 @@ rule check_data:
         f"{LOGS}/{{experiment}}/{{case}}/seed{{seed}}/check.log",
     benchmark:
         f"{BENCHMARKS}/{{experiment}}/{{case}}/seed{{seed}}/check.tsv"
+    priority: 2
     conda:
         ENVIRONMENT
     resources:
