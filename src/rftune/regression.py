@@ -105,8 +105,34 @@ def _fit_native(features: Features, data: Dataset, inverse_factor: Array) -> Nat
     phi = features.evaluate(data.inputs).reshape(data.n_samples, data.n_outputs, features.n_features)
     whitened = (inverse_factor @ phi).reshape(-1, features.n_features)
     outputs = (data.outputs @ inverse_factor.T).ravel()
-    coefficients, chol_lower = solve_native(whitened.T @ whitened, whitened.T @ outputs)
+    try:
+        coefficients, chol_lower = solve_native(whitened.T @ whitened, whitened.T @ outputs)
+    except np.linalg.LinAlgError:
+        coefficients, chol_lower = solve_collinear(whitened, outputs)
     return NativeRegression(features, coefficients, chol_lower)
+
+
+def solve_collinear(whitened: Array, outputs: Array) -> tuple[Array, Array]:
+    """As `solve_native` from the features themselves, where their Gram matrix is lost to rounding; slower.
+
+    Long lengthscales with a large amplitude make features nearly collinear: forming ΦᵀΦ squares their condition number
+    and may leave it indefinite by more than the identity. (G + I) β = Φᵀy is the least squares problem with the rows
+    Φ/√M and I and the right-hand sides √M y and 0, whose QR factor R is the transposed Cholesky factor.
+
+    Parameters
+    ----------
+    whitened : (n_rows, n_features)
+        Φ with noise of unit variance.
+    outputs : (n_rows,)
+    """
+    n_rows, n_features = whitened.shape
+    if not np.isfinite(whitened).all():
+        raise np.linalg.LinAlgError("the features must be finite; they are not")
+    root = np.sqrt(n_features)
+    q, r = linalg.qr(np.vstack([whitened / root, np.eye(n_features)]), mode="economic", check_finite=False)
+    coefficients = linalg.solve_triangular(r, root * (q[:n_rows].T @ outputs), check_finite=False)
+    chol_lower = (r * np.sign(np.diagonal(r))[:, None]).T
+    return coefficients, chol_lower
 
 
 def solve_native(gram: Array, projected: Array, out: Array | None = None) -> tuple[Array, Array]:

@@ -241,3 +241,28 @@ def test_that_the_strongest_features_are_those_that_made_the_data(outputs):
     values = (drawn.evaluate(inputs) @ weights).reshape(200, 2)
     kept = regression.strongest(drawn, Dataset(inputs, values), 1e-4, 3)
     np.testing.assert_array_equal(kept.weights, drawn.subset(made_of).weights)
+
+
+def test_that_the_two_solutions_agree_where_the_gram_matrix_can_be_formed():
+    rng = np.random.default_rng(3)
+    whitened, outputs = 30.0 * rng.standard_normal((40, 12)), rng.standard_normal(40)
+    expected = regression.solve_native(whitened.T @ whitened, whitened.T @ outputs)
+    for value, twin in zip(regression.solve_collinear(whitened, outputs), expected, strict=True):
+        np.testing.assert_allclose(value, twin, rtol=1e-11, atol=1e-11)
+
+
+def test_that_a_fit_survives_features_whose_gram_matrix_is_lost_to_rounding():
+    """Nearly linear features of a huge amplitude, as tunings on smooth maps with little noise find them."""
+    structure = make_structure("diagonal", 2, 1, None)
+    rng = np.random.default_rng(0)
+    drawn = features.draw(structure, np.array([26.0, -6.0, -7.0]), 300, np.array([1e6]), rng)
+    inputs = rng.standard_normal((200, 2))
+    line = 1e3 * (inputs @ [[1.0], [-2.0]])
+    gram = drawn.evaluate(inputs).T @ drawn.evaluate(inputs)
+    with pytest.raises(np.linalg.LinAlgError, match="positive semidefinite"):
+        regression.solve_native(gram, gram[:, 0])
+    model = regression.fit(drawn, Dataset(inputs, line + rng.standard_normal((200, 1))), 1.0)
+    points = rng.standard_normal((50, 2))
+    predicted = model.predict(points)
+    np.testing.assert_allclose(predicted.mean, 1e3 * (points @ [[1.0], [-2.0]]), atol=3.0)
+    assert (predicted.covariance >= 0).all()
