@@ -32,14 +32,18 @@ def _version(package: str) -> str:
 
 @lru_cache(maxsize=1)
 def git_commit() -> str:
-    """Commit of the source tree, with "+dirty" when files differ from it; "unknown" outside a checkout."""
+    """Commit of the source tree, with "+dirty" when files differ from it; "unknown" outside a checkout.
+
+    Results do not count: a run that makes the kept ones again is not dirty by its own work.
+    """
 
     def git(*arguments: str) -> str:
         command = ["git", "--no-optional-locks", "-C", str(PACKAGE_ROOT), *arguments]
         return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
 
     try:
-        return git("rev-parse", "HEAD") + ("+dirty" if git("status", "--porcelain", "--untracked-files=no") else "")
+        changed = git("status", "--porcelain", "--untracked-files=no", "--", ":(top)", ":(top,exclude)results")
+        return git("rev-parse", "HEAD") + ("+dirty" if changed else "")
     except (OSError, subprocess.CalledProcessError):
         return "unknown"
 

@@ -144,10 +144,16 @@ def test_that_the_commit_says_when_files_differ_from_it(package: Path, monkeypat
 
     for name in [name for name in os.environ if name.startswith("GIT_")]:
         monkeypatch.delenv(name)
+    kept = package.parent / "results/kept.csv"
+    kept.parent.mkdir()
+    kept.write_text("1", encoding="utf-8")
     git("init", "--quiet")
     git("add", ".")
     git("commit", "--quiet", "--no-gpg-sign", "--message", "all")
     commit = git("rev-parse", "HEAD")
+    assert git_commit() == commit
+    git_commit.cache_clear()
+    edit(kept, "1", "2")
     assert git_commit() == commit
     git_commit.cache_clear()
     edit(package / "unused.py", "2", "3")
