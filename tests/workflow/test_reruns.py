@@ -71,6 +71,17 @@ def project(make_project: Callable[..., Project], printed: list[str]) -> Project
     return made
 
 
+def test_that_a_clones_kept_tables_and_figures_do_not_pass_for_results(make_project: Callable[..., Project]) -> None:
+    clone = make_project({})
+    for name in ("tables/T2.csv", "figures/T2.png", "figures/T2.pdf", "figures/F1.png", "figures/F1.pdf"):
+        path = clone.results / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("kept", encoding="utf-8")
+    planned = {rule for rule, _ in clone.planned("F1", "T2")}
+    assert {"data", "tune", "predict", "analyse", "F1", "T2_csv", "T2"} <= planned
+    assert (clone.results / "tables/T2.csv").read_text(encoding="utf-8") == "kept"
+
+
 @pytest.fixture
 def results(project: Project) -> dict[str, str]:
     """The results before a test, to which they are compared after it."""

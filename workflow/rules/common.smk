@@ -25,6 +25,9 @@ jobs.use_library(ROOT / "src")
 
 ENVIRONMENT = str(ROOT / "environment.yml")  # for --software-deployment-method conda
 PAPER_VALUES = str(ROOT / "config/paper_values.yaml")
+# An input of tables and figures. What they are made from is missing in a clone, and then nothing but an older date beside
+# an input that is there makes Snakemake see that the kept run's are not this copy's own (see folders.set_back).
+ALWAYS_THERE = PAPER_VALUES
 MEASURED = yaml.safe_load((ROOT / "config/resources.yaml").read_text())
 
 
@@ -65,6 +68,8 @@ RUNS = {(run.experiment, run.case, run.seed, run.emulator): run for run in plann
 CASE = f"{RESULTS}/{{experiment}}/{{case}}/seed{{seed}}"
 LOGS = f"{RESULTS}/logs"
 BENCHMARKS = f"{RESULTS}/benchmarks"
+if workflow.is_main_process:
+    folders.set_back(RESULTS, LOGS)
 CLAIMED = []  # the results folder's lock, held until this process ends
 
 

@@ -99,6 +99,7 @@ for artifact, (experiment, inputs) in FIGURES.items():
         name:
             artifact
         input:
+            ALWAYS_THERE,
             **inputs,
         output:
             reported_picture(artifact, experiment),
