@@ -143,6 +143,15 @@ def _without_scheduling(block: Config) -> dict[str, Any]:
     return {key: value for key, value in block.items() if key not in SCHEDULING}
 
 
+def sampling_settings(config: Config, experiment: str, seed: int) -> dict[str, Any]:
+    """Settings of the chains of an experiment, which at the further seeds may be shorter."""
+    settings = dict(config[experiment]["sampling"])
+    most = settings.pop("further_steps")
+    if seed != config["seed"]:
+        settings["n_steps"] = min(settings["n_steps"], most)
+    return settings
+
+
 def data_module(experiment: str) -> Any:
     """The module of an experiment that knows its data settings and cases."""
     return import_module(f"rftune.experiments.{experiment}.data")

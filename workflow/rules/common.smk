@@ -155,12 +155,8 @@ def tuning_settings(wildcards):
 
 
 def sampling_settings(wildcards):
-    """Settings of a chain, which at the further seeds may be shorter."""
-    settings = dict(config[wildcards.experiment]["sampling"])
-    most = settings.pop("further_steps")
-    if int(wildcards.seed) != ROOT_SEED:
-        settings["n_steps"] = min(settings["n_steps"], most)
-    return settings
+    """Settings of a job's chains."""
+    return rftune_config.sampling_settings(config, wildcards.experiment, int(wildcards.seed))
 
 
 def run_of(wildcards):
