@@ -55,7 +55,8 @@ def test_that_every_number_of_t3_and_t4_is_named() -> None:
     found = compared("sobol_g", committed("T3", "T4", "sobol_g_accuracy"))
     assert Counter(line.id for line in found)["F2"] == 13  # V and TV and objective in four dimensions, re-tunings
     times = [line.paper for line in found if line.id == "T3" and line.rule.startswith("not compared")]
-    printed = [PAPER["T3"][name] for name in ("gp", "gp", "rf_serial", "rf_8_threads")]
+    gp, rf = PAPER["T3"]["gp"], [PAPER["T3"][name] for name in ("rf_serial", "rf_8_threads")]
+    printed = [gp, gp[:3], *rf]  # the fast GP; scikit-learn's, which is not run at d = 20
     assert times == [f"> {PAPER['T3']['gp_stopped_after']}" if n is None else n for row in printed for n in row]
     errors = {line.paper for line in found if line.id == "T4"}
     assert {*PAPER["T4"]["training_error"], *PAPER["T4"]["test_error"], *PAPER["T4"]["gp"].values()} <= errors
