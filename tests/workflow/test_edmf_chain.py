@@ -32,7 +32,7 @@ TINY: dict[str, Any] = {
         "emulators": {
             "shared": {"n_members": 8, "n_iterations": 2},
             "nonseparable_3": {"n_members": 8},
-            "nonseparable_chosen": {"rank_candidates": [1, 2]},
+            "nonseparable_chosen": {"rank_candidates": [1, 2], "n_members": 8, "n_iterations": 2, "sampled": True},
             # a prior at the zero predictor, from which no tuning comes back
             "separable_5_1": {"rank": [2, 1], "prior": {"amplitude": [-60.0, 0.1]}, "max_restarts": 0, "repeats": 1},
         },
