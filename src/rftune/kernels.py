@@ -233,6 +233,7 @@ def products(
     targets: Floats,
     buffer: Floats,
     scratch: Floats | None = None,
+    out: Array | None = None,
 ) -> Products:
     """Form ΦᵀΦ and ΦᵀY in float64 while the features are made block by block.
 
@@ -251,6 +252,8 @@ def products(
         Overwritten. With a row for every target it holds all features at the end, else it is reused for each block.
     scratch : (k, k)
         Overwritten; in the type of the features. A fresh array when None.
+    out : (k, k)
+        Overwritten with the Gram matrix; in float64. A fresh array when None.
 
     Returns
     -------
@@ -267,11 +270,20 @@ def products(
     keep = len(buffer) >= len(targets)
     step = max(1, min(BLOCK_ROWS, len(buffer)) // max(rows_per_sample, 1))
     scratch = np.empty((n_features, n_features), buffer.dtype) if scratch is None else scratch
-    total = Products(np.zeros((n_features, n_features)), np.zeros((n_features, targets.shape[1])))
+    total = Products(
+        np.empty((n_features, n_features)) if out is None else out, np.zeros((n_features, targets.shape[1]))
+    )
+    if n_samples == 0:
+        total.gram[:] = 0.0
     for start in range(0, n_samples, step):
         rows = slice(start * rows_per_sample, min(start + step, n_samples) * rows_per_sample)
         place = rows if keep else slice(0, rows.stop - rows.start)
         features = evaluate(inputs[start : start + step], buffer[place])
-        np.add(total.gram, gram(features, scratch), out=total.gram)
+        block = gram(features, scratch)
+        # A pass over the Gram matrix costs as much as a small block's features: the first is written, not added.
+        if start == 0:
+            np.copyto(total.gram, block)
+        else:
+            np.add(total.gram, block, out=total.gram)
         np.add(total.projected, features.T @ targets[rows], out=total.projected)
     return total

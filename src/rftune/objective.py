@@ -94,6 +94,7 @@ class Workspace:
         self.folds = [np.empty((fold_rows, n_features), objective.dtype) for _ in objective.folds]
         self.rest: NDArray[Any] = np.empty((block_rows, n_features), objective.dtype)
         self.scratch: NDArray[Any] = np.empty((n_features, n_features), objective.dtype)
+        self.fold_gram = np.empty((n_features, n_features))
         self.training_grams = np.empty((len(objective.folds), n_features, n_features))
 
 
@@ -202,23 +203,25 @@ class Objective:
     def _training_products(self, drawn: Features, workspace: Workspace) -> list[kernels.Products]:
         """Products of each fold's training part, in the workspace, which holds the folds' features too.
 
-        A segment, fold or rest, is added to the training parts of the folds that it is not and let go, so that its
-        memory serves again.
+        What all training parts share is made once; then every fold is added to the training parts of the others.
         """
+        grams, n_folds = workspace.training_grams, len(self.folds)
         rest = slice(self.folds[-1].stop, self.data.n_samples)
-        workspace.training_grams[:] = 0.0
-        projected = np.zeros((len(self.folds), drawn.n_features, self._targets(rest).shape[1]))
-        for index, (rows, buffer) in enumerate(
-            zip([*self.folds, rest], [*workspace.folds, workspace.rest], strict=True)
-        ):
-            segment = kernels.products(
-                drawn.evaluate, self._inputs[rows], self._targets(rows), buffer, workspace.scratch
-            )
-            for fold in range(len(self.folds)):
-                if fold != index:
-                    workspace.training_grams[fold] += segment.gram
-                    projected[fold] += segment.projected
-        return [kernels.Products(*pair) for pair in zip(workspace.training_grams, projected, strict=True)]
+        shared = self._products(drawn, rest, workspace.rest, workspace.scratch, grams[0])
+        grams[1:] = grams[0]
+        projected = np.repeat(shared.projected[None], n_folds, axis=0)
+        for index, (rows, buffer) in enumerate(zip(self.folds, workspace.folds, strict=True)):
+            own = self._products(drawn, rows, buffer, workspace.scratch, workspace.fold_gram)
+            for other in range(n_folds):
+                if other != index:
+                    grams[other] += own.gram
+                    projected[other] += own.projected
+        return [kernels.Products(*pair) for pair in zip(grams, projected, strict=True)]
+
+    def _products(
+        self, drawn: Features, rows: slice, buffer: NDArray[Any], scratch: NDArray[Any], out: Array
+    ) -> kernels.Products:
+        return kernels.products(drawn.evaluate, self._inputs[rows], self._targets(rows), buffer, scratch, out)
 
     def _targets(self, rows: slice) -> NDArray[Any]:
         """Outputs of some samples in the layout of the features: a row per feature row."""
