@@ -13,7 +13,19 @@ ROOT = Path(__file__).resolve().parents[1]
 SRC = ROOT / "src"
 WORKFLOW = ROOT / "workflow"
 
-FITTING = ("baselines", "families", "features", "gp", "objective", "regression", "separate", "structures", "tuning")
+FITTING = (
+    "baselines",
+    "families",
+    "features",
+    "gaussian_process",
+    "gp",
+    "objective",
+    "random_features",
+    "regression",
+    "separate",
+    "structures",
+    "tuning",
+)
 EMULATORS = {f"rftune.{name}" for name in FITTING}
 KNOW_NO_EMULATOR = ("rftune.dynamics", "rftune.eki", "rftune.mcmc", "rftune.sensitivity")
 # A module imports none of a higher level; modules without a level are free.

@@ -24,7 +24,9 @@ def job(log_path: str | Path) -> Iterator[None]:
 
     One BLAS thread, whatever the number of cores, so that a result has the same digits everywhere.
     """
-    os.environ["OMP_NUM_THREADS"] = "1"  # for OpenMP libraries that are loaded later, such as scikit-learn's
+    # For libraries that are loaded later, such as SciPy's BLAS and scikit-learn's OpenMP: what is loaded now is limited
+    # below. OpenBLAS and MKL heed their own variable before the common one.
+    os.environ |= dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
     logging.raiseExceptions = False  # a full disk is told once, by what needed the room
     handler = logging.StreamHandler(_own_log(log_path))
     handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import xarray as xr
 
-from rftune import tuning
 from rftune.data import OUTCOME, Array
-from rftune.structures import Structure
+
+if TYPE_CHECKING:
+    from rftune import tuning
+    from rftune.structures import Structure
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,8 +12,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from SALib.analyze import sobol as sobol_analysis
-from SALib.sample import sobol as sobol_sample
 
 from rftune.data import Array, as_matrix
 
@@ -105,6 +103,8 @@ def saltelli(
     second_order
         Whether to add the blocks that second-order indices need.
     """
+    from SALib.sample import sobol as sobol_sample  # a slow import, and tables and plans do without
+
     checked = _checked_bounds(bounds)
     _check_base(n_base)
     points = sobol_sample.sample(_problem(checked), n_base, calc_second_order=second_order, seed=_seed_from(rng))
@@ -125,6 +125,8 @@ def indices(design: Design, values: Any, n_bootstrap: int, rng: np.random.Genera
     rng
         Draws the resamples; the indices themselves do not depend on it.
     """
+    from SALib.analyze import sobol as sobol_analysis  # a slow import, and tables and plans do without
+
     checked = _checked_values(design, values)
     if isinstance(n_bootstrap, bool) or not isinstance(n_bootstrap, int | np.integer) or n_bootstrap < 2:
         raise ValueError(f"n_bootstrap must be an integer of at least 2, to have a spread; got {n_bootstrap!r}")

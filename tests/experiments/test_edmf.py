@@ -12,7 +12,7 @@ import pytest
 import xarray as xr
 from scipy import stats
 
-from rftune import eki, emulators, mcmc
+from rftune import eki, emulators, gaussian_process, mcmc
 from rftune.data import Prediction
 from rftune.experiments import chains
 from rftune.experiments.edmf import analysis, archive, calibration, data, prediction, sampling
@@ -301,7 +301,7 @@ def test_that_the_simulators_posterior_has_the_simulator_in_it(surrogate):
 
 def test_that_a_likelihood_is_timed(surrogate):
     training, noise = training_set(surrogate)
-    model = emulators.GaussianProcess()
+    model = gaussian_process.GaussianProcess()
     fitted = model.fit(training, noise, model.tune(training, noise, np.random.default_rng(0)).result, None)
     assert 0 < prediction.measure(fitted, surrogate)["likelihood_seconds"] < 1
 

@@ -171,3 +171,21 @@ def test_that_a_person_at_a_terminal_sees_a_bar_and_a_file_does_not() -> None:
     finally:
         os.close(theirs)
         os.close(ours)
+
+
+LATE_LIBRARIES = """
+import sys
+from rftune import emulators
+from rftune.jobs import job
+from threadpoolctl import threadpool_info
+with job(sys.argv[1]):
+    from rftune import random_features
+    print(*{library["num_threads"] for library in threadpool_info()})
+"""
+
+
+def test_that_a_library_loaded_within_a_job_has_one_thread_whatever_the_environment_says(tmp_path: Path) -> None:
+    many = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "2")
+    command = [sys.executable, "-c", LATE_LIBRARIES, str(tmp_path / "log")]
+    run = subprocess.run(command, env=os.environ | many, capture_output=True, text=True, check=True)
+    assert run.stdout.split() == ["1"]
