@@ -222,6 +222,8 @@ def test_that_chains_at_the_further_seeds_are_no_longer_than_the_root_seeds() ->
     root, further = (rftune_config.sampling_settings(config, "edmf", seed) for seed in (config["seed"], 1))
     assert root["n_steps"] == CONFIG["edmf"]["sampling"]["n_steps"]
     assert further == {**root, "n_steps": 50}
+    gp_steps = [rftune_config.sampling_settings(config, "edmf", seed, "gp")["n_steps"] for seed in (config["seed"], 1)]
+    assert gp_steps == [config["edmf"]["emulators"]["gp"]["sampling_factor"] * root["n_steps"], 50]
     long = changed("edmf.sampling.further_steps", 10**9)
     assert rftune_config.sampling_settings(long, "edmf", 1) == rftune_config.sampling_settings(long, "edmf", 2026)
 

@@ -157,7 +157,8 @@ def tuning_settings(wildcards):
 
 def sampling_settings(wildcards):
     """Settings of a job's chains."""
-    return rftune_config.sampling_settings(config, wildcards.experiment, int(wildcards.seed))
+    emulator = wildcards.get("emulator")
+    return rftune_config.sampling_settings(config, wildcards.experiment, int(wildcards.seed), emulator)
 
 
 def run_of(wildcards):
