@@ -16,6 +16,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MultipleLocator
 from matplotlib.transforms import Bbox
 from numpy.typing import NDArray
+from PIL import Image
 
 from rftune import storage
 
@@ -23,6 +24,8 @@ mpl.use("Agg")
 
 # The paper's colours: truth orange, data red, emulator blue.
 TRUTH, DATA, EMULATOR, MUTED = "#e07b00", "#c8102e", "#1f5fa8", "#6b6b6b"
+
+DPI = 160
 
 STYLE: Any = {
     "font.size": 9,
@@ -141,5 +144,17 @@ def save(figure: Figure, paths: Sequence[str | Path]) -> None:
     for path in map(Path, paths):
         record = {"CreationDate": None} if path.suffix == ".pdf" else {"Software": None}
         with storage.atomic_path(path) as temporary:
-            figure.savefig(temporary, dpi=160, metadata=record)
+            figure.savefig(temporary, dpi=DPI, metadata=record)
+            if path.suffix == ".png":
+                _shrink(temporary)
     plt.close(figure)
+
+
+def _shrink(path: Path) -> None:
+    """Give a png file a palette of 256 colours, a third of its size.
+
+    Of Pillow's palettes this one has the smallest largest error: no rare colour, as of a few red points, is lost.
+    """
+    with Image.open(path) as drawn:
+        palette = drawn.convert("RGB").quantize(256, Image.Quantize.MAXCOVERAGE, kmeans=1, dither=Image.Dither.NONE)
+    palette.save(path, format="PNG", optimize=True, dpi=(DPI, DPI))

@@ -228,8 +228,8 @@ def std_error(std: float, n: float) -> float:
     return float(std / np.sqrt(2.0 * (n - 1.0))) if n > 1 else np.nan
 
 
-def quotient_error(top: float, top_error: float, bottom: float, bottom_error: float = 0.0) -> float:
-    """Standard error of a quotient, to first order."""
+def quotient_error(top: float, top_error: float, bottom: float, bottom_error: float = np.nan) -> float:
+    """Standard error of a quotient, to first order, from the errors that are known; NaN where none is."""
     parts = [error / value for value, error in ((top, top_error), (bottom, bottom_error)) if np.isfinite(error)]
     return float(abs(top / bottom) * np.sqrt(np.square(parts).sum())) if parts else np.nan
 

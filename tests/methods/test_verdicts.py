@@ -84,6 +84,7 @@ def test_that_a_shorter_tuning_than_the_papers_says_nothing_about_stagnation() -
 def test_that_errors_combine_as_independent_ones_do() -> None:
     assert verdicts.combined_error(3.0, np.nan, 4.0) == 5.0
     assert np.isnan(verdicts.combined_error(np.nan))
+    assert np.isnan(verdicts.quotient_error(10.0, np.nan, 5.0)), "an error that is not known is not zero"
     assert verdicts.quotient_error(10.0, 1.0, 5.0, 0.5) == pytest.approx(2.0 * np.sqrt(0.1**2 + 0.1**2))
     rng = np.random.default_rng(0)
     spread = rng.standard_normal((20000, 20)).std(axis=1, ddof=1).std()

@@ -11,14 +11,19 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import matplotlib.pyplot as plt
+import numpy as np
 import pandas as pd
 import pytest
 from conftest import ROOT, Project
+from PIL import Image
 
+from rftune import figures
 from rftune.report import reference, tables
-from rftune.report.page import Artifact, data_uri, inline
+from rftune.report.page import Artifact, Run, data_uri, inline, render, stage_times
 from rftune.report.run import Job, elapsed, jobs
 
+VERDICT_COLUMNS = ["id", "quantity", "kind", "paper", "ours", "standard_error", "rule", "verdict"]
 SPEC = [*(f"F{i}" for i in range(1, 13)), *(f"T{i}" for i in range(1, 7))]
 MADE = {"F1", "F7", "T1", "T2"}
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
@@ -78,7 +83,7 @@ def test_that_the_page_says_where_it_comes_from(page: str) -> None:
 
 def test_that_worse_numbers_are_shown_and_fail_nothing(finished: Project, page: str) -> None:
     found = pd.read_csv(finished.results / "verdicts.csv", dtype=str)
-    assert list(found) == ["id", "quantity", "kind", "paper", "ours", "standard_error", "rule", "verdict"]
+    assert list(found) == VERDICT_COLUMNS
     assert "worse" in set(found["verdict"])  # 3 re-tunings of 20
     assert "Where this run falls short" in page
     settings = found[found["rule"] == "same setting"].set_index("quantity")
@@ -178,6 +183,41 @@ def test_that_cells_sort_by_their_whole_value() -> None:
     assert tables.heading("n_failed") == "number of failed"
 
 
+@pytest.mark.parametrize(("value", "text"), [(0.314, "0.314"), (-0.5, "−0.5"), (10.0, "10"), (3e-5, "3.00·10⁻⁵")])
+def test_that_quoted_numbers_have_no_more_digits_than_were_printed(value: float, text: str) -> None:
+    assert tables.quoted(value).text == text
+    assert tables.quoted("< 0.10").text == "< 0.10"
+
+
+def test_that_a_section_names_its_own_settings_or_all_of_its_experiment(tmp_path: Path) -> None:
+    (tmp_path / "x.rst").write_text("**Title**\n\nText.\n", encoding="utf-8")
+    (tmp_path / "x.csv").write_text("a\n1\n", encoding="utf-8")
+    files = {"caption": str(tmp_path / "x.rst"), "table": str(tmp_path / "x.csv")}
+    artifacts = [Artifact(name, "edmf", "Cloud model", **files) for name in ("F6", "F11", "T5")]
+    lines = [("F6", "rank", "value", 1, 1), ("F11", "rank", "value", 3, 3)]
+    verdicts = pd.DataFrame([(*line, None, "same setting", "agreed") for line in lines], columns=VERDICT_COLUMNS)
+    found = sections(render(artifacts, verdicts, Run("x", [1], "abc", {}, {}, [], 1)))
+    ranks = {name: re.findall(r"<i>rank</i> (\d)", text) for name, text in found.items()}
+    assert ranks == {"F6": ["1"], "F11": ["3"], "T5": ["3", "1"]}
+    assert 'href="#F6"' in found["T5"]
+
+
+def test_that_figures_are_small_and_the_same_bytes_each_time(tmp_path: Path) -> None:
+    points = np.random.default_rng(1).normal(size=(2, 3000))
+    for name in ("a", "b"):
+        figure, axis = plt.subplots()
+        axis.scatter(*points, s=4, alpha=0.4)
+        axis.scatter([5.0], [5.0], s=30, color="#c8102e")
+        if name == "a":
+            figure.savefig(tmp_path / "whole.png", dpi=figures.DPI)
+        figures.save(figure, [tmp_path / f"{name}.png"])
+    assert (tmp_path / "a.png").read_bytes() == (tmp_path / "b.png").read_bytes()
+    assert (tmp_path / "a.png").stat().st_size < 0.6 * (tmp_path / "whole.png").stat().st_size
+    small, whole = (np.asarray(Image.open(tmp_path / f"{name}.png").convert("RGB"), int) for name in ("a", "whole"))
+    assert np.abs(small - whole).max() <= 20  # of 255: nothing that one sees, the one red point included
+    assert tuple(small[0, 0]) == (255, 255, 255)
+
+
 @pytest.mark.parametrize(
     ("seconds", "text"), [(1.24, "1.2 s"), (75.0, "75 s"), (600.0, "10 min"), (9000.0, "2 h 30 min")]
 )
@@ -191,13 +231,20 @@ def test_that_captions_are_escaped_and_marked_up() -> None:
 
 
 def test_that_jobs_are_counted_by_stage_and_seed(tmp_path: Path) -> None:
-    for name in ("ishigami/standard/seed1/gp/tune-0000-0000", "ishigami/standard/seed2/data", "F1", "T2_csv", "F9"):
+    sampled = (
+        "edmf/surrogate/seed1/gp/sample-0000-0000",
+        "edmf/surrogate/seed1/sample",
+    )
+    tuned = ("ishigami/standard/seed1/gp/tune-0000-0000", "ishigami/standard/seed2/data")
+    for name in (*sampled, *tuned, "F1", "T2_csv", "F9"):
         path = tmp_path / f"{name}.tsv"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("s\th:m:s\n2.5\t0:00:02\n", encoding="utf-8")
-    found = jobs(tmp_path, {"ishigami", "F1", "T2"}, [1])
+    found = jobs(tmp_path, {"ishigami", "edmf", "F1", "T2"}, [1])
+    assert ("sample", 2, 5.0) in stage_times(found)
     assert {(job.owner, job.stage, job.seconds) for job in found} == {
         ("ishigami", "tune", 2.5),
+        ("edmf", "sample", 2.5),
         ("F1", "figure", 2.5),
         ("T2", "table", 2.5),
     }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from html import escape
@@ -95,7 +95,7 @@ class Section:
     verdicts
         On its numbers.
     settings
-        Verdicts on the settings of its experiment, as `_shown`.
+        Verdicts on its settings, or on those of its experiment, as `_shown`.
     jobs
         Of the whole run.
     """
@@ -167,7 +167,7 @@ def render(artifacts: Sequence[Artifact], verdicts: pd.DataFrame, run: Run) -> s
     settings = verdicts[verdicts["rule"] == SETTING]
     experiments = settings["id"].map({one.id: one.experiment for one in artifacts})
     sections = [
-        Section(one, numbers[numbers["id"] == one.id], _shown(settings[experiments == one.experiment]), run.jobs)
+        Section(one, numbers[numbers["id"] == one.id], _stated(settings[experiments == one.experiment], one), run.jobs)
         for one in artifacts
     ]
     environment = jinja2.Environment(
@@ -201,6 +201,12 @@ def stage_times(jobs: Sequence[Job]) -> list[tuple[str, int, float]]:
     return [(stage, len(seconds), sum(seconds)) for stage, seconds in groups.items() if seconds]
 
 
+def _stated(settings: pd.DataFrame, artifact: Artifact) -> list[dict[str, Any]]:
+    """What the paper states for an artifact itself, or else for its experiment."""
+    own = settings[settings["id"] == artifact.id]
+    return _shown(settings if own.empty else own)
+
+
 def _shown(verdicts: pd.DataFrame) -> list[dict[str, Any]]:
     """Verdicts as the page shows them."""
     return [_line(row) for row in verdicts.to_dict("records")]
@@ -208,7 +214,8 @@ def _shown(verdicts: pd.DataFrame) -> list[dict[str, Any]]:
 
 def _line(row: Mapping[Any, Any]) -> dict[str, Any]:
     """A verdict with short numbers, and the difference where both are numbers."""
-    paper, ours = (_cell(row[name]) for name in ("paper", "ours"))
+    paper = _cell(row["paper"], tables.quoted)
+    ours = _cell(row["ours"], tables.quoted if row["rule"] == SETTING else tables.cell)
     difference = float(ours.key) - float(paper.key) if paper.is_number and ours.is_number else None
     rule, _, detail = str(row["rule"]).partition(": ")
     return {
@@ -225,12 +232,12 @@ def _line(row: Mapping[Any, Any]) -> dict[str, Any]:
     }
 
 
-def _cell(value: Any) -> tables.Cell:
+def _cell(value: Any, shown: Callable[[Any], tables.Cell]) -> tables.Cell:
     """A number of the verdicts' mixed columns, which hold words too."""
     try:
-        return tables.cell(float(value))
+        return shown(float(value))
     except ValueError:
-        return tables.cell(value)
+        return shown(value)
 
 
 def inline(text: str) -> str:

@@ -12,7 +12,7 @@ from pathlib import Path
 from rftune import provenance
 
 # Rows of the table of times, in the order of a run; jobs of other names are figures and tables.
-STAGES = ("data", "check", "truth", "measure", "tune", "predict", "analyse", "table", "figure", "verdicts")
+STAGES = ("data", "check", "truth", "measure", "tune", "predict", "sample", "analyse", "table", "figure", "verdicts")
 
 
 @dataclass(frozen=True)

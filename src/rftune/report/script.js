@@ -29,7 +29,8 @@ for (const button of document.querySelectorAll("button.enlarge")) {
     const small = button.querySelector("img");
     large.src = small.src;
     large.alt = small.alt;
-    dialog.classList.remove("whole");
+    // where the window is too narrow to show it any larger, at once in its full size
+    dialog.classList.toggle("whole", small.clientWidth > 0.8 * window.innerWidth && small.naturalWidth > window.innerWidth);
     dialog.showModal();
   });
 }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -57,6 +57,13 @@ def cell(value: Any) -> Cell:
         key = repr(float(value)).replace("inf", "Infinity")  # as a browser reads it
         return Cell(number(float(value)), key, is_number=True)
     return Cell(str(value), str(value))
+
+
+def quoted(value: Any) -> Cell:
+    """A value that is quoted, not computed: without zeros that would feign more digits than it has."""
+    found = cell(value)
+    plain = found.is_number and "." in found.text and "·" not in found.text
+    return replace(found, text=found.text.rstrip("0").rstrip(".")) if plain else found
 
 
 def number(value: float) -> str:
