@@ -121,7 +121,8 @@ $(INSTALLED): $(LOCKED)
 	@$(PIP) install --no-build-isolation --no-deps --editable .
 	@rm -f $(VENV)/.installed-* && touch $@
 
-# The base interpreter is asked for, because .venv itself may be the active one.
+# The base interpreter is asked for, because .venv itself may be the active one. Modules are compiled when they are first
+# imported: most never are, and compiling all of them is a third of the set-up.
 $(LOCKED):
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || \
 		{ echo "rftune needs Python 3.11 or newer, and '$(PYTHON)' is missing or older." >&2; \
@@ -132,6 +133,6 @@ $(LOCKED):
 	@echo "Installing the pinned requirements into $(VENV): a minute or two, once."
 	@base=$$($(PYTHON) -c 'import sys; print(getattr(sys, "_base_executable", sys.executable))') && \
 		"$$base" -m venv --clear $(VENV)
-	@$(PIP) install --requirement requirements.lock || \
+	@$(PIP) install --no-compile --requirement requirements.lock || \
 		{ echo "The installation failed (see above); is the package index within reach? Run make again." >&2; exit 1; }
 	@touch $@
