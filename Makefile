@@ -25,6 +25,12 @@ INSTALLED := $(VENV)/.installed-$(shell { cat pyproject.toml src/rftune/__init__
 IN_VENV    = PATH="$$PWD/$(VENV)/bin:$$PATH"
 SNAKEMAKE  = $(IN_VENV) $(PY) -m snakemake
 RUN        = $(if $(SEED),--config seed=$(SEED)) --workflow-profile workflow/profiles/default --cores $(CORES) $(ARGS)
+# What is timed runs first and alone (see the Snakefile), then everything else on all cores.
+define run_all
+@echo "First what is timed, alone on the machine; then the rest."
+@$(SNAKEMAKE) timed $(1) $(RUN)
+@$(SNAKEMAKE) $(1) $(RUN)
+endef
 SWEEP_NAME = $(notdir $(basename $(SWEEP)))
 # The closing words of a run: what agrees with the paper, and where to read it.
 SUMMARY    = $(PY) workflow/scripts/summary.py
@@ -44,15 +50,15 @@ help:  ## this list
 	@echo "  PYTHON=python3.12 the Python that .venv is made with (python3)"
 
 reproduce: $(INSTALLED)  ## all figures and tables with the quick preset (minutes on two cores)
-	@$(SNAKEMAKE) --configfile config/quick.yaml $(RUN)
+	$(call run_all,--configfile config/quick.yaml)
 	@$(SUMMARY) results/quick
 
 paper: $(INSTALLED)  ## all figures and tables with the paper's settings
-	@$(SNAKEMAKE) $(RUN)
+	$(call run_all)
 	@$(SUMMARY) results/paper
 
 paper-full: $(INSTALLED)  ## the same with every repeat that the paper has; resumable
-	@$(SNAKEMAKE) --configfile config/full.yaml $(RUN)
+	$(call run_all,--configfile config/full.yaml)
 	@$(SUMMARY) results/full
 
 check-reference: $(INSTALLED)  ## whether results/paper is what the present settings and code would make

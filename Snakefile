@@ -48,6 +48,13 @@ else:
             [table_path(artifact) for artifact in ALL_TABLE_NAMES],
             PAGE,
 
+    # What claims all cores goes first (make does so): later it would wait until every other job is done, and what follows
+    # from it would run one by one.
+    rule timed:
+        input:
+            [path for key, run in RUNS.items() if run.timed for path in run_paths("times", *key)],
+            MEASURED_COSTS if HAS_COMPLEXITY else [],
+
     rule sweep:
         input:
             unnamed_sweep,

@@ -118,7 +118,7 @@ def convergence_figure(
     failed : (n_retunings,)
         Drawn in red and left out of the median.
     stagnation
-        Iteration at which the paper's curves stop falling.
+        Iteration at which the paper's curves stop falling; not marked where ours are shorter.
     logarithmic
         Scale of the ordinate.
     """
@@ -130,8 +130,10 @@ def convergence_figure(
             axis.plot(iterations, curve, color=DATA if is_failed else EMULATOR, lw=0.8, alpha=0.4)
         if not failed.all():
             axis.plot(iterations, np.median(normalised[~failed], axis=0), color="black", lw=1.8, label="median")
-        axis.plot([], [], color=EMULATOR, lw=0.8, alpha=0.6, label=f"{len(failed)} re-tunings, {failed.sum()} failed")
-        axis.axvline(stagnation, color=MUTED, lw=0.8, ls=":", label="the paper's curves stop falling")
+        runs = "re-tuning" if len(failed) == 1 else "re-tunings"
+        axis.plot([], [], color=EMULATOR, lw=0.8, alpha=0.6, label=f"{len(failed)} {runs}, {failed.sum()} failed")
+        if stagnation <= iterations[-1]:
+            axis.axvline(stagnation, color=MUTED, lw=0.8, ls=":", label="the paper's curves stop falling")
         axis.set(xlabel="EKI iteration", ylabel="objective, first value = 1", xlim=(0, iterations[-1]))
         axis.set_yscale("log") if logarithmic else axis.set_ylim(0, None)
         axis.xaxis.set_major_locator(MultipleLocator(2))

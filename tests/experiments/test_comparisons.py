@@ -71,7 +71,7 @@ def edmf_tables() -> dict[str, pd.DataFrame]:
             **{f"{kind}_error_mean": 5.0 * size for kind in ("training", "test")},
             **{f"{kind}_error_standard_error": 0.1 for kind in ("training", "test")},
             **{"posterior_distance_mean": 0.2, "covered": 1.0, "n_retunings": 3, "n_failed": 0},
-            **{"acceptance": 0.24, "burn_in": 40000.0},
+            **{"n_converged": 3, "acceptance": 0.24, "burn_in": 40000.0},
         }
         for name, size in emulators.items()
     ]
@@ -95,6 +95,20 @@ def test_that_every_number_of_t5_and_t6_is_named() -> None:
     assert chains["Markov chain, acceptance rate, GP"] == (0.25, "agreed")
     assert chains["Markov chain, burn-in, GP over RF"] == (4, "better")
     assert {200000, 500000} < {number for number, _ in chains.values()}
+
+
+def test_that_posteriors_are_judged_only_where_the_chains_converged() -> None:
+    tables = edmf_tables()
+    assert {line.verdict for line in compared("edmf", tables) if line.id == "F12"} == {"better"}
+    gp = tables["T6"]["emulator"] == "gp"
+    tables["T6"].loc[gp, "n_converged"] = 2
+    near = {line.quantity: line for line in compared("edmf", tables) if "posterior" in line.quantity}
+    assert near["distance from the truth's posterior, GP"].verdict == "not comparable"
+    assert near["distance from the truth's posterior, nonseparable RF"].verdict == "agreed"
+    simulator = pd.DataFrame([{"case": "surrogate", "seed": 1, "emulator": "simulator", "n_converged": 0}])
+    tables["T6"] = pd.concat([tables["T6"], simulator])
+    judged = {line.verdict for line in compared("edmf", tables) if "posterior" in line.quantity}
+    assert judged == {"not comparable"}, "every distance is from the simulator's posterior"
 
 
 def test_that_lorenz_claims_are_read_off_the_table() -> None:

@@ -11,6 +11,7 @@ rule sample:
         f"{LOGS}/{{experiment}}/{{case}}/seed{{seed}}/{{emulator}}/sample-{{repeats}}.log",
     benchmark:
         f"{BENCHMARKS}/{{experiment}}/{{case}}/seed{{seed}}/{{emulator}}/sample-{{repeats}}.tsv"
+    priority: 1  # see below
     conda:
         ENVIRONMENT
     resources:
@@ -33,7 +34,7 @@ rule sample_truth:
         f"{LOGS}/{{experiment}}/{{case}}/seed{{seed}}/sample.log",
     benchmark:
         f"{BENCHMARKS}/{{experiment}}/{{case}}/seed{{seed}}/sample.tsv"
-    priority: 1  # the longest jobs of a run begin early, so that none is left over at its end
+    priority: 2  # the longest jobs of a run begin early, so that none is left over at its end
     conda:
         ENVIRONMENT
     resources:

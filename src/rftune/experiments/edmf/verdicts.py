@@ -47,8 +47,9 @@ def compare(evidence: Evidence, paper: Mapping[str, Any]) -> list[Verdict]:
     if "T6" in evidence.tables:
         table = evidence.tables["T6"]
         root = table[(table["seed"] == table["seed"].iloc[0]) & (table["case"] == table["case"].iloc[0])]
-        rows = _paper_rows(keyed(root, "emulator"))
-        found += _posteriors(rows) + _emulators(rows, paper["T6"])
+        every = keyed(root, "emulator")
+        rows = _paper_rows(every)
+        found += _posteriors(rows, _converged(every)) + _emulators(rows, paper["T6"])
         found += _sampling(rows, paper["EDMF_MCMC"])
     if "F11" in evidence.curves:
         found += convergence("F11", paper["convergence"], evidence.curves["F11"])
@@ -75,20 +76,35 @@ def _priors(rows: Rows, paper: Mapping[str, Any]) -> list[Verdict]:
     return found
 
 
-def _posteriors(rows: Rows) -> list[Verdict]:
+def _converged(rows: Rows) -> set[str]:
+    """The paper's rows whose posteriors can be judged: all their chains have converged, and the simulator's has."""
+    if "simulator" in rows and rows["simulator"]["n_converged"] < 1:
+        return set()
+    return {key for key, row in _paper_rows(rows).items() if row["n_converged"] >= row["n_retunings"]}
+
+
+def _posteriors(rows: Rows, converged: set[str]) -> list[Verdict]:
     """F6: whether GP and RF find the same posterior; F12: whether the other structures miss it."""
     distances = {key: row["posterior_distance_mean"] for key, row in rows.items()}
+    unjudged = "a chain has not converged"
     found = []
     for key in ("gp", "rf_nonseparable_1"):
         if key in distances:
             quantity, condition = f"distance from the truth's posterior, {NAMES[key]}", f"at most {CLOSE:g}"
-            near = distances[key] <= CLOSE
-            found.append(claim("F6", quantity, "GP and RF agree", distances[key], condition, near))
+            says, near = "GP and RF agree", distances[key] <= CLOSE
+            if key in converged:
+                found.append(claim("F6", quantity, says, distances[key], condition, near))
+            else:
+                found.append(not_compared("F6", quantity, says, distances[key], unjudged, "qualitative"))
     for key, says in (("rf_untuned", "performs poorly"), ("rf_separable_5_1", "too wide")):
         if key in distances and "rf_nonseparable_1" in distances:
             factor = distances[key] / distances["rf_nonseparable_1"]
             quantity = f"distance from the truth's posterior, {NAMES[key]} over nonseparable RF"
-            found.append(claim("F12", quantity, says, factor, "above 1; better below", factor > 1, otherwise=BETTER))
+            if {key, "rf_nonseparable_1"} <= converged:
+                condition = "above 1; better below"
+                found.append(claim("F12", quantity, says, factor, condition, factor > 1, otherwise=BETTER))
+            else:
+                found.append(not_compared("F12", quantity, says, factor, unjudged, "qualitative"))
     return found
 
 
