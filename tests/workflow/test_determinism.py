@@ -148,3 +148,14 @@ def test_that_the_presets_plan_the_whole_chain_and_write_nothing(
         **dict.fromkeys((*drawn, "verdicts", "report"), 1),
     }
     assert not (project.root / "results").exists()
+
+
+def test_that_what_is_timed_can_be_run_before_the_rest(make_project: Callable[..., Project]) -> None:
+    overrides = yaml.safe_load((ROOT / "config/quick.yaml").read_text())
+    config = rftune_config.without_absent(merged(CONFIG, overrides))
+    planned = make_project().planned("timed", "--configfile", "config/quick.yaml")
+    runs = [run for name in rftune_config.experiments(config) for run in rftune_config.runs(config, name) if run.timed]
+    timed = {f"{run.experiment} {run.case} {run.seed} {run.emulator}" for run in runs}
+    for stage in ("tune", "predict"):
+        assert {wildcards.rpartition(" ")[0] for rule, wildcards in planned if rule == stage} == timed
+    assert {rule for rule, _ in planned} == {"data", "check_data", "tune", "predict", "measure_complexity"}
