@@ -78,6 +78,10 @@ onstart:
         CLAIMED.append(folders.claim(RESULTS, f"{LOGS}/run.lock"))
     except folders.FolderError as error:
         raise WorkflowError(str(error)) from None
+    # Snakemake looks for jobs that its limit of 100 starts a second has held back, and begins one more such look a second
+    # with every job that ends: after some hundred jobs that takes a core. On one machine nothing is held back.
+    if workflow.local_exec:
+        workflow.scheduler.job_rate_limiter = None
 
 
 # The modules behind each kind of emulator; emulators.py imports those of the kind that it is asked for.
