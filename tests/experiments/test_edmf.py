@@ -12,11 +12,12 @@ import pytest
 import xarray as xr
 from scipy import stats
 
-from rftune import eki, emulators, gaussian_process, mcmc
+from rftune import eki, emulators, gaussian_process, mcmc, storage
 from rftune.data import Prediction
 from rftune.experiments import chains
-from rftune.experiments.edmf import analysis, archive, calibration, data, prediction, sampling
+from rftune.experiments.edmf import analysis, archive, calibration, data, figures, prediction, sampling, tables
 from rftune.experiments.edmf.parameters import Parameters
+from rftune.experiments.outcomes import Stored
 from rftune.experiments.protocol import stack_repeats, training_set
 from rftune.seeding import rng_for
 
@@ -329,6 +330,22 @@ def test_that_distances_are_from_the_simulators_posterior_in_prior_standard_devi
     np.testing.assert_array_equal(found["posterior_covered"], [1.0, 1.0])
     far = analysis._posterior_summary(stored_chain(shifted + 9), known, stored_chain(own), np.random.default_rng(1))
     np.testing.assert_array_equal(far["posterior_covered"], [0.0, 0.0])
+
+
+def test_that_emulators_are_compared_also_where_nothing_was_sampled(tmp_path):
+    """As a data file has it when every emulator is `sampled: false`."""
+    truth = xr.Dataset({"prior_distance": np.nan, "prior_covered": ("input", np.full(2, np.nan))})
+    once = {name: ("repeat", [value]) for name, value in (("training_error", 4.6), ("test_error", 9.6))}
+    once |= {"failure": ("repeat", [""]), "n_restarts": ("repeat", [0]), "n_failed_members": ("repeat", [0])}
+    times = {"seconds": ("repeat", [20.0]), "likelihood_seconds": ("repeat", [0.002])}
+    stored = {"truth": truth, "gp": xr.Dataset(once), "times": xr.Dataset(times)}
+    for name, results in stored.items():
+        storage.save(results, tmp_path / f"{name}.nc", settings={}, seed=1)
+    sources = [[Stored("file", 1, "gp", [str(tmp_path / f"{name}.nc")])] for name in stored]
+    table = tables.emulators_table(*sources, paper={})
+    assert table["n_converged"].isna().all()
+    table.to_csv(tmp_path / "T6.csv", index=False)
+    assert figures.draw_emulators([str(tmp_path / "T6.csv")]) is not None
 
 
 def test_that_the_prior_is_measured_beside_the_posterior():

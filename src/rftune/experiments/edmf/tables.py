@@ -21,6 +21,12 @@ PAPER_ROWS = {
     "nonseparable_1": "rf_nonseparable_1",
 }
 PRINTED = ("paper_tuning_seconds", "paper_training_error", "paper_test_error", "paper_likelihood_ms")
+# Columns of T6 that are there, and empty, also where nothing was sampled.
+OF_CHAINS = (
+    *(f"posterior_distance_{name}" for name in ("mean", "std", "standard_error")),
+    *("covered", "largest_rhat", "smallest_ess", "largest_autocorrelation_time"),
+    *("acceptance", "burn_in", "n_converged"),
+)
 
 
 def parameters_table(
@@ -92,7 +98,8 @@ def emulators_table(
         rows.append(_emulator_row(source, source.load(), timed[source.case, source.seed, source.emulator], paper))
     order = {key: index for index, key in enumerate(known)}
     rows.sort(key=lambda row: order[row["case"], row["seed"]])
-    return pd.DataFrame(rows)
+    frame = pd.DataFrame(rows)
+    return frame.reindex(columns=[*frame, *(name for name in OF_CHAINS if name not in frame)])
 
 
 def _reference_rows(source: Stored, truth: xr.Dataset) -> list[dict[str, Any]]:
