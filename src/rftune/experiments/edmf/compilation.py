@@ -14,14 +14,36 @@ def compiled(function: Function) -> Function:
     """Compile with Numba; RFTUNE_NUMBA=0 leaves the plain function, which is some thousand times slower.
 
     Divisions follow NumPy (no test for zero, which would keep loops from being vectorised) and products and sums may be
-    fused; nothing is reordered.
+    fused; nothing is reordered. Which products are fused depends on the surroundings, so functions become part of their
+    callers: of several copies of one function the process that compiles could run another than those that load.
     """
     if os.environ.get("RFTUNE_NUMBA", "1") == "0":
         return function
     numba: Any = importlib.import_module("numba")
-    options = {"nogil": True, "error_model": "numpy", "fastmath": {"contract"}}
+    options = {"nogil": True, "error_model": "numpy", "fastmath": {"contract"}, "forceinline": True}
     try:
         result: Function = numba.njit(cache=True, **options)(function)
     except (RuntimeError, OSError):  # no directory for the cache can be written
         result = numba.njit(**options)(function)
+    return result
+
+
+def vector_hint() -> Callable[[], None]:
+    """A function to call in compiled ones whose loops shall use vectors of 512 bits, where the processor has them.
+
+    Left alone LLVM takes 256 on most of these processors. llvmlite does not list the attribute, hence ``set.add``.
+    """
+    if os.environ.get("RFTUNE_NUMBA", "1") == "0":
+        return lambda: None
+    extending: Any = importlib.import_module("numba.extending")
+    types: Any = importlib.import_module("numba.types")
+
+    def declare(typing: Any) -> Any:
+        def emit(target: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            set.add(builder.function.attributes, '"prefer-vector-width"="512"')
+            return target.get_dummy_value()
+
+        return types.void(), emit
+
+    result: Callable[[], None] = extending.intrinsic(declare)
     return result

@@ -6,7 +6,8 @@ level by level, field by field, lane by lane: with constant distances between fi
 not overlap. Level 0 lies below the ground and level n + 1 above the top; both are there to spare the loops their ends.
 
 Everything that is compiled stands in this file, constants included: Numba's cache looks for changes only here.
-docs/edmf.md has the equations. Divisions are gathered, because they are what a step costs.
+docs/edmf.md has the equations. A step costs divisions, which are gathered, and waiting for results: a processor looks
+only some hundred instructions ahead, so short loops over many lanes give it more to do at a time than long ones.
 """
 
 from __future__ import annotations
@@ -16,9 +17,10 @@ from typing import Any
 
 import numpy as np
 
-from rftune.experiments.edmf.compilation import compiled
+from rftune.experiments.edmf.compilation import compiled, vector_hint
 
-LANES = 32
+LANES = 64
+wide_vectors = vector_hint()
 
 # Thermodynamics, SI units
 GRAVITY, HEAT_CAPACITY, LATENT_HEAT = 9.81, 1004.0, 2.5e6
@@ -30,6 +32,8 @@ BUOYANCY_PER_KELVIN = GRAVITY / 295.0
 BOLTON, BOLTON_KELVIN = 17.67 * 243.5, 29.65
 # Eighth root of Bolton's vapour pressure (Pa) in powers of T - 280 K: relative error 1e-06 from 235 to 325 K
 ROOT = (2.36875172e00, 2.03268523e-02, 6.02223840e-06, -1.22993700e-07, 4.23547638e-10, -7.68479495e-13)
+
+ONE = np.float32(1.0)  # sets the precision of a quotient
 
 # Turbulence
 KARMAN, DRAG_COEFFICIENT = 0.4, 1.2e-3
@@ -58,13 +62,25 @@ LIQUID, COVER, VIRTUAL_THETA, WET_THETA, WET_WATER, HUMIDITY, HEAT, RAIN, ELIMIN
 STABILITY, LENGTH, MIXING, DAMPING, MASS_FLUX, UP_THETA, UP_WATER, UP_LIQUID, UP_SOURCE = _FIELDS[18:]
 STRIDE = 27 * LANES
 # Where a number of the whole column starts: parameters, forcing, and the updraft (P) on its way up
-_SCALARS = tuple(LANES * i for i in range(22))
+_SCALARS = tuple(LANES * i for i in range(24))
 ENTRAINMENT, DETRAINMENT, DIFFUSION, DISSIPATION, STABLE = _SCALARS[:5]
 SURFACE_THETA, SURFACE_WATER, RADIATION, EXCHANGE, SINKING, PATH, SHADE = _SCALARS[5:12]
-P_THETA, P_WATER, P_SQUARE, P_MASS, P_ENTRAIN, P_DETRAIN, P_SLOWED, P_LIQUID, P_COVER, P_LIFT = _SCALARS[12:]
-N_SCALARS = 22
+P_THETA, P_WATER, P_SQUARE, P_MASS, P_ENTRAIN, P_DETRAIN, P_SLOWED, P_LIQUID, P_COVER, P_LIFT = _SCALARS[12:22]
+P_RATE, P_AREA = _SCALARS[22:]
+N_SCALARS = 24
 # Rows of the grid
 DEPTH, DENSITY, MASS, CONDUCTANCE, EXNER, PRESSURE, WARMING, NEARBY, LOG_LAYER = range(9)
+
+
+@compiled
+def reciprocal_root(x: Any) -> Any:
+    """1 / √x to the last digit or two for 1e-37 < x < 1e37.
+
+    A root and a division in single precision and a step of third order take half as long as those in double precision.
+    """
+    guess = float(ONE / np.sqrt(np.float32(x)))
+    miss = 1.0 - x * guess * guess
+    return guess + guess * miss * (0.5 + 0.375 * miss)
 
 
 @compiled
@@ -92,25 +108,31 @@ def condense(theta: Any, water: Any, exner: Any, pressure: Any, spread: float) -
     Returns mean liquid water, saturated fraction, liquid water per excess of total water over saturation, change of
     saturation humidity with θ_l (K⁻¹), and total water over saturation humidity at the liquid temperature.
     """
-    temperature = exner * theta
-    vapour = vapour_pressure(temperature)
+    return adjust(vapour_pressure(exner * theta), theta, water, exner, pressure, spread)
+
+
+@compiled
+def adjust(vapour: Any, theta: Any, water: Any, exner: Any, pressure: Any, spread: Any) -> Any:
+    """`condense` after the first step, the vapour pressure of saturation; fractions are kept as numerators."""
+    kelvin = exner * theta - BOLTON_KELVIN
     dry = pressure - DRYNESS * vapour
-    kelvin = temperature - BOLTON_KELVIN
-    inverse = 1.0 / (vapour * dry * kelvin * spread)
-    over_kelvin = vapour * dry * spread * inverse
-    saturation = VAPOUR_RATIO * vapour * vapour * kelvin * spread * inverse
-    humidity = water * (1.0 / VAPOUR_RATIO) * dry * dry * kelvin * spread * inverse
-    growth = BOLTON * over_kelvin * over_kelvin  # d ln e_s / dT
-    slope = saturation * growth * (1.0 + VIRTUAL * saturation)
-    gain = 1.0 + HEATING * slope
-    bend = 0.5 * HEATING * HEATING * slope * (growth * (1.0 + 2.0 * VIRTUAL * saturation) - 2.0 * over_kelvin)
-    q = (humidity - 1.0) * (vapour * dry * kelvin * inverse)
-    tail = max(1.0 - abs(q), 0.0)
-    half = 0.5 * tail * tail
-    cover = 1.0 - half if q > 0.0 else half
-    excess = spread * saturation * positive_part(q)
-    release = gain / (gain * gain + bend * excess)  # Halley's step from no liquid
-    return excess * release, cover, release, slope * exner, humidity
+    scale = dry * kelvin
+    saturation = VAPOUR_RATIO * vapour  # over dry, like the next two
+    width, above = spread * saturation, water * dry - saturation
+    tail = max(width - abs(above), 0.0)
+    widths, tails, scales = width * width, tail * tail, scale * scale
+    excess = 6.0 * max(above, 0.0) * widths + tails * tail  # over 6 · widths · dry
+    slope = BOLTON * pressure * saturation  # over scales, like the next
+    gain = scales + HEATING * slope
+    bend = BOLTON * (pressure + DRYNESS * vapour) - 2.0 * scale
+    halley = gain * gain * widths + (HEATING * HEATING / 12.0) * slope * bend * excess  # his step from no liquid
+    inverse = 1.0 / (halley * scales * widths)
+    over_halley, over_widths = widths * scales * inverse, halley * scales * inverse
+    half = 0.5 * tails * over_widths
+    cover = 1.0 - half if above > 0.0 else half
+    liquid = (1.0 / 6.0) * excess * gain * scale * kelvin * over_halley
+    humidity = water * dry * saturation * (spread * spread) * over_widths
+    return liquid, cover, gain * scales * widths * over_halley, slope * exner * (halley * widths * inverse), humidity
 
 
 @compiled
@@ -122,12 +144,15 @@ def virtual(theta: Any, water: Any, liquid: Any, heating: Any) -> Any:
 @compiled
 def diagnose_clouds(w: Any, grid: Any) -> None:
     """Cloud water, cover, virtual potential temperature and what buoyancy fluxes need, on every level."""
+    wide_vectors()
     for k in range(1, grid.shape[1] - 1):
         exner, pressure, heating = grid[EXNER, k], grid[PRESSURE, k], grid[WARMING, k]
         f = w[k * STRIDE : (k + 1) * STRIDE]
         for j in range(LANES):
-            theta, water = f[j + THETA], f[j + WATER]
-            liquid, cover, release, slope, humidity = condense(theta, water, exner, pressure, f[j + SPREAD])
+            f[j + HUMIDITY] = vapour_pressure(exner * f[j + THETA])
+        for j in range(LANES):
+            theta, water, vapour = f[j + THETA], f[j + WATER], f[j + HUMIDITY]
+            liquid, cover, release, slope, humidity = adjust(vapour, theta, water, exner, pressure, f[j + SPREAD])
             wet = (heating - (1.0 + VIRTUAL) * (theta + heating * liquid)) * release
             f[j + LIQUID] = liquid
             f[j + COVER] = cover
@@ -146,6 +171,7 @@ def diagnose_clouds(w: Any, grid: Any) -> None:
 @compiled
 def radiate_and_rain(w: Any, s: Any, grid: Any, step: float) -> None:
     """Long-wave cooling from the cloud top down, and rain that leaves the column; both as tendencies."""
+    wide_vectors()
     for j in range(LANES):
         s[j + SHADE] = 1.0
     longer = 1.0 + step * RAIN_RATE
@@ -168,6 +194,7 @@ def radiate_and_rain(w: Any, s: Any, grid: Any, step: float) -> None:
 @compiled
 def diagnose_turbulence(w: Any, s: Any, grid: Any) -> None:
     """Stability N², mixing length and eddy diffusivity on the interfaces between levels."""
+    wide_vectors()
     for k in range(1, grid.shape[1] - 2):
         nearby, per_jump = grid[NEARBY, k], BUOYANCY_PER_KELVIN / grid[DEPTH, k]
         f = w[k * STRIDE : (k + 2) * STRIDE]
@@ -178,20 +205,19 @@ def diagnose_turbulence(w: Any, s: Any, grid: Any) -> None:
             a_water = 0.5 * VIRTUAL * (f[j + THETA] + f[u + THETA]) + both * (f[j + WET_WATER] + f[u + WET_WATER])
             jump = a_theta * (f[u + THETA] - f[j + THETA]) + a_water * (f[u + WATER] - f[j + WATER])
             stability = per_jump * jump
-            speed = math.sqrt(0.5 * (f[j + TKE] + f[u + TKE]))
-            reach = s[j + STABLE] * speed
+            energy = 0.5 * (f[j + TKE] + f[u + TKE])
             stable = max(stability, 0.0)
-            inverse = 1.0 / math.sqrt(nearby * reach * reach + stable)
-            length = reach * inverse
+            inverse = s[j + STABLE] * reciprocal_root(nearby * s[j + STABLE] * s[j + STABLE] * energy + stable)
             f[j + STABILITY] = stability
-            f[j + LENGTH] = length
-            f[j + MIXING] = s[j + DIFFUSION] * length * speed
-            f[j + DAMPING] = 0.5 * s[j + DIFFUSION] * s[j + STABLE] * stable * inverse
+            f[j + LENGTH] = math.sqrt(energy) * inverse
+            f[j + MIXING] = s[j + DIFFUSION] * energy * inverse
+            f[j + DAMPING] = 0.5 * s[j + DIFFUSION] * stable * inverse
 
 
 @compiled
 def start_updraft(w: Any, s: Any, grid: Any) -> None:
     """The updraft in the lowest level: the strongest twentieth of the turbulence there."""
+    wide_vectors()
     for j in range(LANES):
         i = STRIDE + j
         theta, water = w[i + THETA], w[i + WATER]
@@ -207,16 +233,9 @@ def start_updraft(w: Any, s: Any, grid: Any) -> None:
 
 
 @compiled
-def limit_area(area: Any) -> Any:
-    """An area fraction that approaches `LARGEST_AREA` smoothly and leaves small areas alone to fourth order."""
-    ratio = area * (1.0 / LARGEST_AREA)
-    cube = ratio * ratio * ratio
-    return area * (1.0 + cube) / (1.0 + cube + cube * ratio)
-
-
-@compiled
 def dilute(f: Any, s: Any, depth: float) -> None:
     """Mix the level's air ``f`` into the updraft that comes from below."""
+    wide_vectors()
     for j in range(LANES):
         entrained, shed = 1.0 + depth * s[j + P_ENTRAIN], 1.0 + depth * s[j + P_DETRAIN]
         slowed = 2.0 * (entrained + depth * DRAG) - 1.0
@@ -231,9 +250,12 @@ def dilute(f: Any, s: Any, depth: float) -> None:
 @compiled
 def lift(f: Any, s: Any, exner: float, pressure: float, heating: float) -> None:
     """Condensate and buoyancy of the updraft in the level ``f``."""
+    wide_vectors()
+    for j in range(LANES):
+        s[j + P_LIFT] = vapour_pressure(exner * s[j + P_THETA])
     for j in range(LANES):
         theta, water = s[j + P_THETA], s[j + P_WATER]
-        liquid, cover, _, _, _ = condense(theta, water, exner, pressure, SPREAD_UPDRAFT)
+        liquid, cover, _, _, _ = adjust(s[j + P_LIFT], theta, water, exner, pressure, SPREAD_UPDRAFT)
         s[j + P_LIQUID] = liquid
         s[j + P_COVER] = cover
         s[j + P_LIFT] = BUOYANCY_PER_KELVIN * (virtual(theta, water, liquid, heating) - f[j + VIRTUAL_THETA])
@@ -242,47 +264,65 @@ def lift(f: Any, s: Any, exner: float, pressure: float, heating: float) -> None:
 
 
 @compiled
-def accelerate(f: Any, s: Any, depth: float, density: float, blend: float) -> None:
-    """Speed, area and mass flux of the updraft, and its exchange with the next level; ``f`` starts one level below."""
-    volume = 1.0 / density
+def accelerate(s: Any, depth: float, density: float) -> None:
+    """Speed, area and mass flux of the updraft.
+
+    The area approaches `LARGEST_AREA` smoothly, a (1 + r³) / (1 + r³ + r⁴) with r = a / `LARGEST_AREA`, and small areas
+    stay as they are to fourth order; numerator and denominator are multiplied by the fourth power of the speed.
+    """
+    wide_vectors()
     for j in range(LANES):
-        i, buoyancy = j + STRIDE, s[j + P_LIFT]
-        square = (s[j + P_SQUARE] + 2.0 * BUOYANCY_WORK * depth * buoyancy) * s[j + P_SLOWED]
+        square = (s[j + P_SQUARE] + 2.0 * BUOYANCY_WORK * depth * s[j + P_LIFT]) * s[j + P_SLOWED]
         square = SPEED_CORNER * positive_part(square * (1.0 / SPEED_CORNER)) + SPEED_FLOOR
-        speed = math.sqrt(square)
-        quick = 1.0 / (speed * (square + SPEED_CORNER))
-        area = limit_area(s[j + P_MASS] * volume * (square + SPEED_CORNER) * quick + AREA_FLOOR)
-        mass = density * area * speed
-        rate = speed * quick
+        speed, corner = math.sqrt(square), square + SPEED_CORNER
+        flux = s[j + P_MASS] * (1.0 / density) + AREA_FLOOR * speed
+        ratio = flux * (1.0 / LARGEST_AREA)
+        cube = ratio * ratio * ratio
+        whole = square * square + cube * (speed + ratio)
+        inverse = 1.0 / (whole * corner)
+        area = flux * (square * speed + cube) * corner * inverse
+        s[j + P_SQUARE] = square
+        s[j + P_RATE] = whole * inverse
+        s[j + P_AREA] = area
+        s[j + P_MASS] = density * area * speed
+
+
+@compiled
+def exchange(f: Any, s: Any, depth: float, density: float, blend: float) -> None:
+    """What the updraft leaves in a level, and its exchange with the next; ``f`` starts one level below."""
+    wide_vectors()
+    for j in range(LANES):
+        i, buoyancy, rate, mass = j + STRIDE, s[j + P_LIFT], s[j + P_RATE], s[j + P_MASS]
         rise = BUOYANCY_CORNER * positive_part(buoyancy * (1.0 / BUOYANCY_CORNER))
         fall = rise - buoyancy
         thirst = DRY_SHEDDING * s[j + P_COVER] * max(1.0 - f[i + HUMIDITY] * f[i + HUMIDITY], 0.0)
         lost = s[j + ENTRAINMENT] * fall + s[j + DETRAINMENT] * thirst * (rise + fall)
         s[j + P_ENTRAIN] = s[j + ENTRAINMENT] * rise * rate + BACKGROUND_MIXING
         s[j + P_DETRAIN] = lost * rate + BACKGROUND_MIXING
-        s[j + P_SQUARE] = square
-        s[j + P_MASS] = mass
         f[j + MASS_FLUX] += blend * (mass - f[j + MASS_FLUX])
-        liquid = f[i + UP_LIQUID] + blend * (area * square * rate * s[j + P_LIQUID] - f[i + UP_LIQUID])
+        wet = s[j + P_AREA] * s[j + P_SQUARE] * rate * s[j + P_LIQUID]
+        liquid = f[i + UP_LIQUID] + blend * (wet - f[i + UP_LIQUID])
         s[j + PATH] += depth * density * (f[i + LIQUID] + liquid)
         f[i + UP_LIQUID] = liquid
-        f[i + UP_SOURCE] = mass * rise * volume
+        f[i + UP_SOURCE] = mass * rise * (1.0 / density)
 
 
 @compiled
 def raise_updraft(w: Any, s: Any, grid: Any, step: float) -> None:
-    """The updraft level by level from the second; three short loops keep more lanes in flight than a long one."""
+    """The updraft level by level from the second; short loops keep more lanes in flight than a long one."""
     blend = step / (step + ADJUSTMENT_TIME)
     for k in range(2, grid.shape[1] - 1):
         f = w[k * STRIDE : (k + 1) * STRIDE]
         dilute(f, s, grid[DEPTH, k])
         lift(f, s, grid[EXNER, k], grid[PRESSURE, k], grid[WARMING, k])
-        accelerate(w[(k - 1) * STRIDE : (k + 1) * STRIDE], s, grid[DEPTH, k], grid[DENSITY, k], blend)
+        accelerate(s, grid[DEPTH, k], grid[DENSITY, k])
+        exchange(w[(k - 1) * STRIDE : (k + 1) * STRIDE], s, grid[DEPTH, k], grid[DENSITY, k], blend)
 
 
 @compiled
 def mix(w: Any, s: Any, grid: Any, step: float) -> None:
     """Implicit step of θ_l and total water: diffusion, updraft and subsidence, surface, sources, nudging."""
+    wide_vectors()
     for k in range(1, grid.shape[1] - 1):
         mass, under, over = grid[MASS, k], step * grid[CONDUCTANCE, k - 1], step * grid[CONDUCTANCE, k]
         ground = step * grid[DENSITY, 1] if k == 1 else 0.0
@@ -312,6 +352,7 @@ def mix(w: Any, s: Any, grid: Any, step: float) -> None:
 @compiled
 def step_tke(w: Any, s: Any, grid: Any, step: float) -> None:
     """Implicit step of the turbulent kinetic energy; sinks are linear in the new value, which stays positive."""
+    wide_vectors()
     for k in range(1, grid.shape[1] - 1):
         mass, under, over = grid[MASS, k], step * grid[CONDUCTANCE, k - 1], step * grid[CONDUCTANCE, k]
         log_below, log_above = grid[LOG_LAYER, k - 1], grid[LOG_LAYER, k]
@@ -332,9 +373,11 @@ def step_tke(w: Any, s: Any, grid: Any, step: float) -> None:
             source = 0.5 * source + f[i + UP_SOURCE] + TKE_SOURCE
             length = 0.5 * (f[i + LENGTH] + f[j + LENGTH])
             drain = 0.5 * max(-buoyant, 0.0) * length + s[j + DISSIPATION] * energy * math.sqrt(energy)
-            damping = drain / (energy * length) + f[i + DAMPING] + f[j + DAMPING]
             lower, upper = under * f[j + MIXING], over * f[i + MIXING]
-            inverse = 1.0 / (mass * (1.0 + step * damping) + lower * (1.0 - f[j + ELIMINATED]) + upper)
+            scale = energy * length
+            damped = mass * (1.0 + step * (f[i + DAMPING] + f[j + DAMPING]))
+            diagonal = damped + lower * (1.0 - f[j + ELIMINATED]) + upper
+            inverse = scale / (scale * diagonal + mass * step * drain)
             f[i + ELIMINATED] = upper * inverse
             f[i + TKE] = (mass * (energy + step * source) + lower * f[j + TKE]) * inverse
     for k in range(grid.shape[1] - 2, 0, -1):
@@ -353,6 +396,14 @@ def advance(w: Any, s: Any, grid: Any, step: float) -> None:
     raise_updraft(w, s, grid, step)
     mix(w, s, grid, step)
     step_tke(w, s, grid, step)
+
+
+@compiled
+def aligned(n: int) -> Any:
+    """An array of n zeros that starts on a cache line, so that no vector lies on two."""
+    room = np.zeros(n + 7)
+    skipped = -(room.ctypes.data // 8) % 8
+    return room[skipped : skipped + n]
 
 
 @compiled
@@ -382,8 +433,7 @@ def run(parameters: Any, profiles: Any, surface: Any, swing: Any, grid: Any, ste
     n_levels + 2); step in s; path (n · n_scenarios, n_times), kg m⁻², is filled at the start of the last n_times steps.
     """
     (n_columns, n_times), n_steps = path.shape, swing.shape[0]
-    w = np.empty(grid.shape[1] * STRIDE)
-    s = np.zeros(N_SCALARS * LANES)
+    w, s = aligned(grid.shape[1] * STRIDE), aligned(N_SCALARS * LANES)
     for first in range(0, n_columns, LANES):
         load(w, s, first, parameters, profiles, surface)
         for i in range(n_steps):
