@@ -21,7 +21,7 @@ from rftune.experiments import EXPERIMENTS
 Config = Mapping[str, Any]
 
 # Keys of an emulator that say how often, where, how long and with how many threads it runs; its fits do not see them.
-SCHEDULING = ("repeats", "cases", "root_seed_only", "timed", "n_workers", "sampled", "sampling_factor")
+SCHEDULING = ("repeats", "cases", "root_seed_only", "timed", "n_workers", "sampled")
 
 # json schema calls 3.0 an integer; a count of repeats is not.
 _Validator = extend(  # type: ignore[no-untyped-call]
@@ -141,17 +141,6 @@ def complete_settings(config: Config, experiment: str, emulator: str) -> dict[st
 
 def _without_scheduling(block: Config) -> dict[str, Any]:
     return {key: value for key, value in block.items() if key not in SCHEDULING}
-
-
-def sampling_settings(config: Config, experiment: str, seed: int, emulator: str | None = None) -> dict[str, Any]:
-    """Settings of the chains with an emulator or, when None, the truth: at the further seeds they may be shorter."""
-    settings = dict(config[experiment]["sampling"])
-    most = settings.pop("further_steps")
-    if emulator is not None:
-        settings["n_steps"] *= config[experiment]["emulators"][emulator].get("sampling_factor", 1)
-    if seed != config["seed"]:
-        settings["n_steps"] = min(settings["n_steps"], most)
-    return settings
 
 
 def data_module(experiment: str) -> Any:

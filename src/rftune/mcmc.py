@@ -1,4 +1,4 @@
-"""Posterior sampling with emcee, and how far its chains can be trusted.
+"""Posterior sampling with emcee.
 
 `sample` runs all walkers side by side, one vectorised density call per step, in blocks. Block b draws from its own
 generator and its result depends on nothing else that is random, so a chain resumed from its checkpoint has the same
@@ -21,7 +21,7 @@ from arviz_stats.base import array_stats
 from numpy.random import Generator
 from scipy.stats import norm
 
-from rftune import storage
+from rftune import proposals, storage
 from rftune.data import Array, as_matrix
 
 LogDensity = Callable[[Array], Array]  # (n_points, n_parameters) -> (n_points,); -inf outside the support
@@ -32,7 +32,7 @@ _ACCEPTANCE_BAND = 0.2  # burn-in does not end while the acceptance is further t
 _BURN_IN_RHAT = 1.05
 _LARGEST_RESCALING = 4.0  # of the proposal's standard deviation, in one block
 _REGULARISATION = 1e-10  # share of the start's covariance in the proposal's
-_TAILS = (0.05, 0.95)  # quantiles whose effective sample size is the tail's (Vehtari et al. 2021)
+_ARCHIVE = 1000  # points of the burn-in that jumps are drawn around
 # Writing a checkpoint takes some 30 ms: rare ones cost nothing, and no more than this and a block is lost.
 _SECONDS_BETWEEN_CHECKPOINTS = 5.0
 
@@ -56,7 +56,10 @@ class Settings:
     block
         Steps between adaptations, burn-in checks and checkpoints.
     acceptance
-        Share of accepted proposals that Metropolis aims at.
+        Share of accepted random-walk proposals that Metropolis aims at.
+    jump_every
+        Every so many steps of Metropolis are jumps, proposals that do not depend on where the walker is, drawn from a
+        kernel density estimate of the burn-in: random walks alone are slow in long tails. 0 for none (the paper).
     max_rhat, min_ess
         A chain with a larger R-hat, or a smaller bulk or tail effective sample size, has not converged.
     """
@@ -68,16 +71,22 @@ class Settings:
     max_burn_in: int = 200_000
     block: int = 4_000
     acceptance: float = 0.25
+    jump_every: int = 0
     max_rhat: float = 1.01
     min_ess: float = 1000.0
 
     def __post_init__(self) -> None:
         if self.move not in get_args(Move):
             raise ValueError(f"move must be one of {', '.join(get_args(Move))}; got {self.move!r}")
-        for name, least in (("n_walkers", 2), ("n_steps", 1), ("min_burn_in", 0), ("max_burn_in", 0), ("block", 1)):
+        whole = {"n_walkers": 2, "n_steps": 1, "min_burn_in": 0, "max_burn_in": 0, "block": 1, "jump_every": 0}
+        for name, least in whole.items():
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int) or value < least:
                 raise ValueError(f"{name} must be a whole number, {least} or more; got {value!r}")
+        if self.jump_every == 1:
+            raise ValueError(
+                "jump_every must be 0, for no jumps, or at least 2, which leaves steps to the random walk; got 1"
+            )
         if self.block < 10 * self.n_walkers:
             raise ValueError(f"block must be at least 10 steps of each of {self.n_walkers} walkers; got {self.block}")
         if self.max_burn_in < self.min_burn_in:
@@ -108,7 +117,9 @@ class Chain:
     burn_in
         Steps spent before the kept ones, over all walkers.
     acceptance
-        Share of accepted proposals among the kept steps.
+        Share of accepted proposals among the kept steps, jumps not counted.
+    jump_acceptance
+        The same of the jumps; NaN without any.
     n_undefined
         How often the density was NaN, burn-in included.
     proposal_covariance : (n_parameters, n_parameters)
@@ -119,33 +130,9 @@ class Chain:
     log_density: Array
     burn_in: int
     acceptance: float
+    jump_acceptance: float
     n_undefined: int
     proposal_covariance: Array
-
-
-@dataclass(frozen=True, eq=False)
-class Diagnostics:
-    """How well a chain has mixed, per parameter.
-
-    Attributes
-    ----------
-    rhat, ess_bulk, ess_tail : (n_parameters,)
-        Rank-normalised split R-hat, effective sample sizes of the bulk and of the 5 % and 95 % quantiles, with walkers
-        as chains (Vehtari et al. 2021). The walkers of ensemble moves depend on each other, so these flatter them.
-    autocorrelation_time : (n_parameters,)
-        Integrated, in steps of one walker (emcee).
-    converged
-        Whether R-hat and both sizes meet the settings' bounds.
-    reason
-        Which bound is missed by which parameter; empty when converged.
-    """
-
-    rhat: Array
-    ess_bulk: Array
-    ess_tail: Array
-    autocorrelation_time: Array
-    converged: bool
-    reason: str
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,6 +146,8 @@ class _State:
     log_density : (1 + n_steps_per_walker, n_walkers)
     shape, scale
         The Metropolis proposal's covariance is scale² shape, shape (n_parameters, n_parameters).
+    archive : (n_points, n_parameters)
+        Points of the recent burn-in that jumps are drawn around.
     block
         Number of blocks so far, in both phases.
     burn_in
@@ -171,6 +160,7 @@ class _State:
     log_density: Array
     shape: Array
     scale: float
+    archive: Array
     block: int = 0
     burn_in: int = -1
     n_undefined: int = 0
@@ -240,33 +230,11 @@ def sample(
         samples=state.samples[1:],
         log_density=state.log_density[1:],
         burn_in=state.burn_in,
-        acceptance=_acceptance(state.samples),
+        acceptance=_acceptance(state.samples, settings),
+        jump_acceptance=_acceptance(state.samples, settings, of_jumps=True),
         n_undefined=state.n_undefined,
         proposal_covariance=state.scale**2 * state.shape,
     )
-
-
-def diagnose(chain: Chain, settings: Settings) -> Diagnostics:
-    """R-hat, effective sample sizes, autocorrelation times, and whether they meet the settings' bounds."""
-    axes = {"chain_axis": 1, "draw_axis": 0}
-    with np.errstate(divide="ignore", invalid="ignore"):  # walkers that never moved have no variance
-        rhat = np.asarray(array_stats.rhat(chain.samples, **axes))
-        ess_bulk = np.asarray(array_stats.ess(chain.samples, **axes, method="bulk"))
-        ess_tail = np.asarray(array_stats.ess(chain.samples, **axes, method="tail", prob=_TAILS))
-        autocorrelation_time = np.asarray(emcee.autocorr.integrated_time(chain.samples, tol=0))
-    missed = [
-        *_missed("R-hat", rhat, "above", settings.max_rhat),
-        *_missed("bulk ESS", ess_bulk, "below", settings.min_ess),
-        *_missed("tail ESS", ess_tail, "below", settings.min_ess),
-    ]
-    return Diagnostics(rhat, ess_bulk, ess_tail, autocorrelation_time, converged=not missed, reason="; ".join(missed))
-
-
-def _missed(name: str, values: Array, side: Literal["above", "below"], bound: float) -> list[str]:
-    """A complaint about the parameters on the wrong side of the bound, where NaN is too; none when there are none."""
-    met = values <= bound if side == "above" else values >= bound
-    listed = ", ".join(f"{values[i]:.4g} (parameter {i})" for i in np.flatnonzero(~met))
-    return [f"{name} {side} {bound:g}: {listed}"] if listed else []
 
 
 class _Counted:
@@ -322,6 +290,7 @@ def _first_state(density: _Counted, start: Array, settings: Settings) -> _State:
         log_density=log_density[taken][None],
         shape=shape if settings.adapts else np.full(shape.shape, np.nan),
         scale=2.38 / np.sqrt(len(shape)),
+        archive=start[taken],
         n_undefined=density.n_undefined,
     )
 
@@ -349,14 +318,18 @@ def _settled(state: _State, settings: Settings) -> bool:
     return bool((rhat < _BURN_IN_RHAT).all())
 
 
-def _acceptance(samples: Array) -> float:
-    """Share of steps that moved their walker."""
-    return float((samples[1:] != samples[:-1]).any(axis=2).mean())
+def _acceptance(samples: Array, settings: Settings, *, of_jumps: bool = False, n_last: int = 0) -> float:
+    """Share of steps that moved their walker, among the last ones (0: all) that are jumps or are not; NaN for none."""
+    steps = np.arange(1, len(samples))
+    jumps = proposals.is_jump(steps, settings.jump_every if settings.adapts else 0)
+    chosen = (jumps == of_jumps) & (steps > (len(steps) - n_last if n_last else 0))
+    moved = (samples[1:][chosen] != samples[:-1][chosen]).any(axis=2)
+    return float(moved.mean()) if moved.size else float("nan")
 
 
 def _last_acceptance(state: _State, settings: Settings) -> float:
     """Acceptance of the last block of the burn-in."""
-    return _acceptance(state.samples[-settings.rounds(settings.block) - 1 :])
+    return _acceptance(state.samples, settings, n_last=settings.rounds(settings.block))
 
 
 def _adapted(state: _State, settings: Settings, start: Array) -> _State:
@@ -365,12 +338,13 @@ def _adapted(state: _State, settings: Settings, start: Array) -> _State:
     A Gaussian target in many dimensions accepts a share 2 Φ(-c scale) (Roberts, Gelman & Gilks 1997); the last block
     determines c.
     """
-    n_parameters = start.shape[1]
-    shape = np.cov(state.recent.reshape(-1, n_parameters).T) + _REGULARISATION * np.cov(start.T)
+    recent = state.recent.reshape(-1, start.shape[1])
+    shape = np.cov(recent.T) + _REGULARISATION * np.cov(start.T)
+    archive = recent[np.linspace(0, len(recent) - 1, min(_ARCHIVE, len(recent))).astype(int)]
     seen = np.clip(_last_acceptance(state, settings), 1e-6, 1 - 1e-6)
     factor = norm.ppf(settings.acceptance / 2) / norm.ppf(seen / 2)
     scale = state.scale * float(np.clip(factor, 1 / _LARGEST_RESCALING, _LARGEST_RESCALING))
-    return replace(state, shape=np.atleast_2d(shape), scale=scale)
+    return replace(state, shape=np.atleast_2d(shape), scale=scale, archive=archive)
 
 
 def _advanced(density: _Counted, state: _State, n_steps: int, settings: Settings, rng: Generator) -> _State:
@@ -395,14 +369,8 @@ def _move(state: _State, settings: Settings) -> emcee.moves.Move:
         return emcee.moves.StretchMove()
     if settings.move == "differential_evolution":
         return emcee.moves.DEMove()
-    root = state.scale * np.linalg.cholesky(state.shape)
-
-    def propose(positions: Array, rng: Any) -> tuple[Array, Array]:
-        return positions + rng.standard_normal(positions.shape) @ root.T, np.zeros(len(positions))
-
-    # Not GaussianMove: with a full covariance emcee 3.1 moves all walkers by one draw (dfm/emcee#571), which makes
-    # them dependent and R-hat and effective sample sizes wrong.
-    return emcee.moves.MHMove(propose)
+    jump_every = settings.jump_every if state.block > 0 else 0  # in the first block nothing is known
+    return proposals.metropolis(state.shape, state.scale, state.archive, jump_every, first_step=len(state.samples))
 
 
 def _identity(key: str, settings: Settings, start: Array, rng_of_block: Callable[[int], Generator]) -> str:
@@ -416,6 +384,7 @@ _DIMENSIONS = {
     "samples": ("step", "walker", "parameter"),
     "log_density": ("step", "walker"),
     "shape": ("row", "column"),
+    "archive": ("point", "parameter"),
 }
 
 

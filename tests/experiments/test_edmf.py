@@ -12,7 +12,7 @@ import pytest
 import xarray as xr
 from scipy import stats
 
-from rftune import eki, emulators, gaussian_process, mcmc, storage
+from rftune import eki, emulators, gaussian_process, mcmc, misfit, storage
 from rftune.data import Prediction
 from rftune.experiments import chains
 from rftune.experiments.edmf import analysis, archive, calibration, data, figures, prediction, sampling, tables
@@ -291,6 +291,21 @@ def test_that_the_log_posterior_has_the_emulators_covariance_in_it():
     np.testing.assert_allclose(np.diff(found), np.diff(prior + likelihood), rtol=1e-9)
 
 
+def test_that_the_log_posterior_may_have_the_misfit_at_the_latest_training_runs_in_it(surrogate):
+    training, noise = training_set(surrogate)
+    process = gaussian_process.GaussianProcess()
+    model = process.fit(training, noise, process.tune(training, noise, rng_for(1)).result, rng_for(1))
+    latest = sampling.latest_runs(surrogate, 1)
+    np.testing.assert_array_equal(latest.inputs, training.inputs[-12:])
+    np.testing.assert_array_equal(latest.outputs, training.outputs[-12:])
+    np.testing.assert_array_equal(sampling.latest_runs(surrogate, 9).inputs, training.inputs)
+    points = surrogate["points"].values[:5]
+    widened = surrogate.assign(noise_covariance=surrogate["noise_covariance"] + misfit.covariance(model, latest, noise))
+    found = sampling.log_posterior(model, surrogate, misfit_ensembles=1)(points)
+    np.testing.assert_allclose(found, sampling.log_posterior(model, widened)(points), rtol=1e-12)
+    assert (found != sampling.log_posterior(model, surrogate)(points)).all()
+
+
 def test_that_the_simulators_posterior_has_the_simulator_in_it(surrogate):
     density = sampling.log_posterior_of_truth(surrogate)
     points = surrogate["points"].values[:4]
@@ -309,7 +324,7 @@ def test_that_a_likelihood_is_timed(surrogate):
 
 def stored_chain(samples: np.ndarray) -> xr.Dataset:
     """A chain of samples (n, n_parameters) of one walker."""
-    scalars = {"acceptance": 0.25, "burn_in": 10, "converged": True}
+    scalars = {"acceptance": 0.25, "jump_acceptance": 0.4, "burn_in": 10, "converged": True}
     vectors = dict.fromkeys(("rhat", "ess_bulk", "ess_tail", "autocorrelation_time"), np.ones(samples.shape[1]))
     return xr.Dataset(
         {

@@ -8,14 +8,17 @@ from typing import get_args
 
 import numpy as np
 import pytest
+from scipy import stats
 
-from rftune import mcmc
+from rftune import convergence, mcmc, proposals
 from rftune.seeding import rng_for
 
 MOVES = get_args(mcmc.Move)
+WAYS = (*MOVES, "jumps")  # Metropolis with every second step a jump
 # Many walkers make few steps each, which is fast for Metropolis; ensemble moves cost emcee time for every walker.
 FAST = mcmc.Settings(n_walkers=50, n_steps=40_000, block=5000)
 # Short runs whose chains nobody looks at: 20 steps of 6 walkers per block, at most 4 blocks of burn-in, 3 kept.
+JUMPING = replace(FAST, jump_every=2)
 TINY = mcmc.Settings(n_walkers=6, n_steps=300, min_burn_in=240, max_burn_in=480, block=120)
 
 
@@ -60,12 +63,14 @@ def run(density, start, settings=TINY, seed=1, **arguments):
 def settings_of(move):
     if move == "metropolis":
         return FAST
+    if move == "jumps":
+        return JUMPING
     return replace(FAST, move=move, n_steps=15_000, min_burn_in=10_000, max_burn_in=10_000)
 
 
 def assert_same(one, other):
     assert one.burn_in == other.burn_in
-    assert one.acceptance == other.acceptance
+    np.testing.assert_equal([one.acceptance, one.jump_acceptance], [other.acceptance, other.jump_acceptance])
     assert one.n_undefined == other.n_undefined
     for name in ("samples", "log_density", "proposal_covariance"):
         np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
@@ -79,13 +84,13 @@ def gaussian():
 @pytest.fixture(scope="module")
 def chains(gaussian):
     """One chain of each move, of the correlated Gaussian."""
-    return {move: run(gaussian, gaussian.start(50), settings_of(move)) for move in MOVES}
+    return {move: run(gaussian, gaussian.start(50), settings_of(move)) for move in WAYS}
 
 
-@pytest.mark.parametrize("move", MOVES)
+@pytest.mark.parametrize("move", WAYS)
 def test_that_moments_of_a_gaussian_are_met_within_their_monte_carlo_error(move, gaussian, chains):
     chain = chains[move]
-    diagnostics = mcmc.diagnose(chain, mcmc.Settings())
+    diagnostics = convergence.diagnose(chain, mcmc.Settings())
     samples = chain.samples.reshape(-1, 5)
     std = np.sqrt(np.diag(gaussian.covariance))
     # Five standard errors. Squares of a normal chain decorrelate no slower than its values, so the size that holds
@@ -98,7 +103,7 @@ def test_that_moments_of_a_gaussian_are_met_within_their_monte_carlo_error(move,
     np.testing.assert_array_equal(chain.log_density, gaussian(samples).reshape(-1, 50))
 
 
-@pytest.mark.parametrize("move", MOVES)
+@pytest.mark.parametrize("move", WAYS)
 def test_that_a_bounded_density_is_sampled_up_to_its_bounds(move):
     # x ~ Exp(1), y ~ U(0, 2), independent: x's distribution function is 1 - exp(-x), y's is y/2
     def density(points):
@@ -107,7 +112,7 @@ def test_that_a_bounded_density_is_sampled_up_to_its_bounds(move):
 
     settings = settings_of(move)
     chain = run(density, np.random.default_rng(1).uniform(-0.5, 2.0, (50, 2)), settings)
-    size = mcmc.diagnose(chain, settings).ess_bulk.min()
+    size = convergence.diagnose(chain, settings).ess_bulk.min()
     samples = chain.samples.reshape(-1, 2)
     uniform = np.column_stack([1 - np.exp(-samples[:, 0]), samples[:, 1] / 2])
     assert ((uniform > 0) & (uniform < 1)).all()
@@ -125,7 +130,7 @@ def test_that_a_banana_has_its_moments():
 
     chain = run(density, np.random.default_rng(1).standard_normal((50, 2)), replace(FAST, max_burn_in=30_000))
     x, y = chain.samples.reshape(-1, 2).T
-    size = mcmc.diagnose(chain, FAST).ess_bulk.min()
+    size = convergence.diagnose(chain, FAST).ess_bulk.min()
     for values, exact in ((x, 0.0), (y, 0.0), (x**2, 1.0), (y**2, 2.25), (y * x**2, 2.0)):
         error = 5 * values.std() / np.sqrt(size)
         assert abs(values.mean() - exact) < error
@@ -143,6 +148,42 @@ def test_that_metropolis_learns_the_shape_and_the_scale_of_the_target(gaussian, 
     # eigenvalues within 1 ± 2 √(5/600) = 1 ± 0.18 of the target's.
     assert (np.abs(ratio - 1) < 0.25).all()
     assert FAST.min_burn_in <= chain.burn_in < FAST.max_burn_in
+
+
+def test_that_jumps_leave_the_random_walk_its_acceptance_and_mix_better(chains):
+    walking, jumping = chains["metropolis"], chains["jumps"]
+    assert jumping.acceptance == pytest.approx(0.25, rel=0.2)
+    assert jumping.jump_acceptance > 0.3
+    assert np.isnan(walking.jump_acceptance)
+    sizes = [convergence.diagnose(chain, FAST).ess_bulk.min() for chain in (walking, jumping)]
+    assert sizes[1] > 2 * sizes[0]
+
+
+def test_that_jumps_cross_between_modes_in_their_proportions():
+    # 0.3 N(-6, 1) + 0.7 N(6, 1): a random walk of either width crosses once in some e^18 steps
+    def density(points):
+        x = points[:, 0]
+        return np.logaddexp(np.log(0.3) - 0.5 * (x + 6) ** 2, np.log(0.7) - 0.5 * (x - 6) ** 2)
+
+    start = np.random.default_rng(1).choice([-6.0, 6.0], (50, 1)) + np.random.default_rng(2).standard_normal((50, 1))
+    settings = replace(JUMPING, max_burn_in=20_000)
+    chain = run(density, start, settings)
+    crossings = np.count_nonzero(np.diff(np.sign(chain.samples[:, :, 0]), axis=0))
+    assert crossings > 1000
+    size = convergence.diagnose(chain, settings).ess_bulk[0]
+    assert abs((chain.samples > 0).mean() - 0.7) < 5 * np.sqrt(0.21 / size)
+
+
+def test_that_jumps_are_drawn_from_the_density_that_they_are_weighed_by():
+    points = np.random.default_rng(0).standard_normal((300, 2)) @ [[1.0, 0.5], [0.0, 0.3]]
+    ours = proposals.KernelDensity(points, np.cov(points.T))
+    trusted = stats.gaussian_kde(points.T)  # Scott's rule too
+    where = np.random.default_rng(1).standard_normal((20, 2))
+    np.testing.assert_allclose(np.diff(ours.log(where)), np.diff(trusted.logpdf(where.T)), rtol=1e-9)
+    draws = ours.draw(100_000, np.random.RandomState(2))
+    np.testing.assert_allclose(draws.mean(axis=0), points.mean(axis=0), atol=0.02)
+    widened = np.cov(points.T) * (299 / 300 + 300 ** (-1 / 3))
+    np.testing.assert_allclose(np.cov(draws.T), widened, rtol=0.05, atol=0.005)
 
 
 @pytest.mark.parametrize("width", [1e-3, 100.0])
@@ -175,10 +216,10 @@ def test_that_walkers_propose_independently():
 
 def test_that_a_full_chain_is_long_enough(chains):
     # The default 100 000 steps are to give 1000 effective ones; these chains have 40 000.
-    diagnostics = mcmc.diagnose(chains["metropolis"], mcmc.Settings())
+    diagnostics = convergence.diagnose(chains["metropolis"], mcmc.Settings())
     assert diagnostics.ess_bulk.min() > 400
     assert diagnostics.ess_tail.min() > 400
-    relaxed = mcmc.diagnose(chains["metropolis"], mcmc.Settings(max_rhat=1.05))
+    relaxed = convergence.diagnose(chains["metropolis"], mcmc.Settings(max_rhat=1.05))
     assert relaxed.converged
     assert relaxed.reason == ""
 
@@ -191,12 +232,12 @@ def ar1_chain(φ, n_steps=4000, n_walkers=10, shift=0.0):
     for step in range(1, n_steps):
         x[step] = φ * x[step - 1] + np.sqrt(1 - φ**2) * rng.standard_normal(n_walkers)
     x[:, ::2] += shift
-    return mcmc.Chain(x[:, :, None], np.zeros_like(x), 0, 1.0, 0, np.eye(1))
+    return mcmc.Chain(x[:, :, None], np.zeros_like(x), 0, 1.0, np.nan, 0, np.eye(1))
 
 
 def test_that_diagnostics_of_an_autoregression_are_those_of_its_closed_form():
     # τ = (1 + φ) / (1 - φ) = 19 for φ = 0.9, estimated with a relative error of about √(2 (2 · 5 + 1) τ / 40000) = 10 %
-    diagnostics = mcmc.diagnose(ar1_chain(0.9), mcmc.Settings())
+    diagnostics = convergence.diagnose(ar1_chain(0.9), mcmc.Settings())
     np.testing.assert_allclose(diagnostics.autocorrelation_time, 19, rtol=0.3)
     np.testing.assert_allclose(diagnostics.ess_bulk, 40_000 / 19, rtol=0.3)
     # halves of 2000 steps have means of variance τ / 2000, so R-hat ≈ √(1 + 19/2000)
@@ -205,7 +246,7 @@ def test_that_diagnostics_of_an_autoregression_are_those_of_its_closed_form():
 
 def test_that_chains_in_two_places_have_not_converged():
     # variance within 1, between the halves of the walkers ¼ shift² = 1: R-hat ≈ √2
-    diagnostics = mcmc.diagnose(ar1_chain(0.0, shift=2.0), mcmc.Settings())
+    diagnostics = convergence.diagnose(ar1_chain(0.0, shift=2.0), mcmc.Settings())
     np.testing.assert_allclose(diagnostics.rhat, np.sqrt(2), rtol=0.1)
     assert not diagnostics.converged
     assert "R-hat above 1.01: 1.4" in diagnostics.reason
@@ -219,7 +260,7 @@ def test_that_a_bimodal_density_whose_walkers_are_stuck_is_flagged():
     start = np.sign(np.arange(50) % 2 - 0.5)[:, None] * 10 + 0.1 * np.random.default_rng(1).standard_normal((50, 2))
     settings = replace(FAST, n_steps=5000, max_burn_in=20_000)
     chain = run(density, start, settings)
-    diagnostics = mcmc.diagnose(chain, settings)
+    diagnostics = convergence.diagnose(chain, settings)
     assert chain.burn_in == 20_000
     assert not diagnostics.converged
     assert diagnostics.reason.startswith("R-hat above 1.01")
@@ -227,7 +268,7 @@ def test_that_a_bimodal_density_whose_walkers_are_stuck_is_flagged():
 
 def test_that_a_short_chain_is_flagged(gaussian):
     settings = replace(FAST, n_steps=2000, max_rhat=2.0)
-    diagnostics = mcmc.diagnose(run(gaussian, gaussian.start(50), settings), settings)
+    diagnostics = convergence.diagnose(run(gaussian, gaussian.start(50), settings), settings)
     assert not diagnostics.converged
     assert diagnostics.reason.startswith("bulk ESS below 1000")
     assert "R-hat" not in diagnostics.reason
@@ -236,7 +277,7 @@ def test_that_a_short_chain_is_flagged(gaussian):
 def test_that_walkers_that_never_move_are_flagged():
     start = Gaussian(2).start(6)
     chain = run(lambda x: np.where((x[:, None] == start).all(2).any(1), 0.0, -np.inf), start)
-    diagnostics = mcmc.diagnose(chain, TINY)
+    diagnostics = convergence.diagnose(chain, TINY)
     assert chain.acceptance == 0
     assert not diagnostics.converged
     assert "R-hat above 1.01" in diagnostics.reason
@@ -245,22 +286,25 @@ def test_that_walkers_that_never_move_are_flagged():
 def test_that_a_chain_too_short_for_diagnostics_is_flagged():
     start = Gaussian(2).start(6)
     settings = replace(TINY, n_steps=12)
-    diagnostics = mcmc.diagnose(run(Gaussian(2), start, settings), settings)
+    diagnostics = convergence.diagnose(run(Gaussian(2), start, settings), settings)
     assert not diagnostics.converged
 
 
 @pytest.mark.parametrize(
-    ("move", "at_call"),  # at the start, in the burn-in, among the kept steps
-    [("metropolis", 1), ("metropolis", 30), ("metropolis", 115), ("stretch", 75), ("differential_evolution", 240)],
+    ("move", "jump_every", "at_call"),  # at the start, in the burn-in, among the kept steps
+    [
+        *(("metropolis", 0, 1), ("metropolis", 0, 30), ("metropolis", 0, 115)),
+        *(("metropolis", 3, 50), ("metropolis", 3, 115), ("stretch", 0, 75), ("differential_evolution", 0, 240)),
+    ],
 )
-def test_that_an_interrupted_chain_goes_on_to_the_same_digits(move, at_call, tmp_path, monkeypatch):
+def test_that_an_interrupted_chain_goes_on_to_the_same_digits(move, jump_every, at_call, tmp_path, monkeypatch):
     monkeypatch.setattr(mcmc, "_SECONDS_BETWEEN_CHECKPOINTS", 0.0)
 
     def density_with_holes(x):
         return np.where(np.sin(5 * x[:, 0]) > 0.9, np.nan, density(x))
 
     density = Gaussian(2)
-    settings, start = replace(TINY, move=move), Gaussian(2).start(6, 1.0)
+    settings, start = replace(TINY, move=move, jump_every=jump_every), Gaussian(2).start(6, 1.0)
     undisturbed = Interrupted(density_with_holes)
     expected = run(undisturbed, start, settings)
     assert undisturbed.n_calls > at_call
@@ -358,7 +402,7 @@ def test_that_burn_in_can_be_left_out():
 
 def test_that_one_parameter_is_sampled():
     chain = run(lambda x: -0.5 * x[:, 0] ** 2, np.random.default_rng(1).standard_normal((50, 1)), FAST)
-    size = mcmc.diagnose(chain, FAST).ess_bulk[0]
+    size = convergence.diagnose(chain, FAST).ess_bulk[0]
     assert abs(chain.samples.mean()) < 5 / np.sqrt(size)
     assert abs(chain.samples.var() - 1) < 5 * np.sqrt(2 / size)
 
@@ -435,6 +479,8 @@ def test_that_the_density_is_checked(density, expected):
         ({"min_burn_in": -1}, "min_burn_in must be"),
         ({"max_burn_in": 10}, "max_burn_in must be at least min_burn_in 240; got 10"),
         ({"block": 59}, "block must be at least 10 steps of each of 6 walkers; got 59"),
+        ({"jump_every": -1}, "jump_every must be a whole number, 0 or more; got -1"),
+        ({"jump_every": 1}, "jump_every must be 0, for no jumps, or at least 2"),
         ({"acceptance": 0.0}, "acceptance must be a number between 0 and 1; got 0.0"),
         ({"acceptance": np.nan}, "acceptance must be a number between 0 and 1; got nan"),
         ({"max_rhat": 1.0}, "max_rhat must be a number between 1 and inf; got 1.0"),

@@ -217,17 +217,6 @@ def test_that_runs_are_every_seed_case_and_emulator_that_the_config_asks_for() -
     assert runs["d6", CONFIG["seed"], "rf_parallel"].n_workers is None
 
 
-def test_that_chains_at_the_further_seeds_are_no_longer_than_the_root_seeds() -> None:
-    config = changed("edmf.sampling.further_steps", 50)
-    root, further = (rftune_config.sampling_settings(config, "edmf", seed) for seed in (config["seed"], 1))
-    assert root["n_steps"] == CONFIG["edmf"]["sampling"]["n_steps"]
-    assert further == {**root, "n_steps": 50}
-    gp_steps = [rftune_config.sampling_settings(config, "edmf", seed, "gp")["n_steps"] for seed in (config["seed"], 1)]
-    assert gp_steps == [config["edmf"]["emulators"]["gp"]["sampling_factor"] * root["n_steps"], 50]
-    long = changed("edmf.sampling.further_steps", 10**9)
-    assert rftune_config.sampling_settings(long, "edmf", 1) == rftune_config.sampling_settings(long, "edmf", 2026)
-
-
 def test_that_an_emulators_repeats_are_capped_by_its_experiments() -> None:
     runs = rftune_config.runs(changed("lorenz63.repeats", 2), "lorenz63")
     assert {run.repeats for run in runs if run.emulator.startswith("nonseparable")} == {2}

@@ -16,7 +16,7 @@ rule analyse:
     resources:
         **resources("analyse"),
     params:
-        settings=lambda wildcards: config[wildcards.experiment]["analysis"],
+        settings=block_of("analysis"),
         code=lambda wildcards: code_of("analyse", f"{wildcards.experiment}.analysis"),
     script:
         "../scripts/analyse.py"
@@ -38,7 +38,7 @@ rule analyse_truth:
     resources:
         **resources("analyse_truth"),
     params:
-        settings=lambda wildcards: config[wildcards.experiment]["truth"],
+        settings=block_of("truth"),
         code=lambda wildcards: code_of("truth", f"{wildcards.experiment}.analysis"),
     script:
         "../scripts/truth.py"

@@ -159,10 +159,9 @@ def tuning_settings(wildcards):
     return {key: value for key, value in settings.items() if key not in predicting}
 
 
-def sampling_settings(wildcards):
-    """Settings of a job's chains."""
-    emulator = wildcards.get("emulator")
-    return rftune_config.sampling_settings(config, wildcards.experiment, int(wildcards.seed), emulator)
+def block_of(name):
+    """A block of the wildcards' experiment in the config."""
+    return lambda wildcards: config[wildcards.experiment][name]
 
 
 def run_of(wildcards):

@@ -18,7 +18,8 @@ rule sample:
         **resources("sample"),
     params:
         settings=emulator_settings,
-        sampling=sampling_settings,
+        sampling=block_of("sampling"),
+        likelihood=block_of("likelihood"),
         code=emulator_code("sample", "sampling"),
     script:
         "../scripts/sample.py"
@@ -40,7 +41,7 @@ rule sample_truth:
     resources:
         **resources("sample_truth"),
     params:
-        sampling=sampling_settings,
+        sampling=block_of("sampling"),
         code=lambda wildcards: code_of("sample_truth", f"{wildcards.experiment}.sampling"),
     script:
         "../scripts/sample_truth.py"

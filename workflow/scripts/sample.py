@@ -9,7 +9,7 @@ from rftune.jobs import job
 from rftune.seeding import rng_for
 
 
-def main(data_path, tuned_path, out_path, labels, seed, settings, sampling, code):
+def main(data_path, tuned_path, out_path, labels, seed, settings, sampling, likelihood, code):
     module = import_module(f"rftune.experiments.{labels[0]}.sampling")
     data, tuned = storage.load(data_path), storage.load(tuned_path)
     training, noise = training_set(data)
@@ -24,11 +24,13 @@ def main(data_path, tuned_path, out_path, labels, seed, settings, sampling, code
             continue
         # the features of the predictions
         model = emulator.fit(training, noise, one, rng_for(seed, *labels, repeat, "predict"))
-        source = chains.Source(f"{out_path}.{repeat}.part", (seed, *labels, repeat), [data, one], [settings, code])
+        made_of = [settings, likelihood, code]
+        source = chains.Source(f"{out_path}.{repeat}.part", (seed, *labels, repeat), [data, one], made_of)
         start = module.start(data, options.n_walkers, rng_for(seed, *labels, repeat, "start"))
-        chains_made.append(chains.sampled(module.log_posterior(model, data), start, options, source))
+        density = module.log_posterior(model, data, **likelihood)
+        chains_made.append(chains.sampled(density, start, options, source))
         checkpoints.append(source.checkpoint)
-    storage.save(stack_repeats(chains_made, repeats), out_path, settings=[settings, sampling], seed=seed)
+    storage.save(stack_repeats(chains_made, repeats), out_path, settings=[settings, sampling, likelihood], seed=seed)
     for checkpoint in checkpoints:
         checkpoint.unlink(missing_ok=True)
 
@@ -43,5 +45,6 @@ if "snakemake" in globals():
             int(snakemake.wildcards.seed),
             snakemake.params.settings,
             snakemake.params.sampling,
+            snakemake.params.likelihood,
             snakemake.params.code,
         )

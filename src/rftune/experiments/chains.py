@@ -13,7 +13,7 @@ import numpy as np
 import xarray as xr
 from numpy.random import Generator
 
-from rftune import mcmc
+from rftune import convergence, mcmc
 from rftune.data import Array
 from rftune.jobs import logger, progress_bar
 from rftune.seeding import rng_for
@@ -77,7 +77,7 @@ def sampled(density: mcmc.LogDensity, start: Array, settings: mcmc.Settings, sou
             key=source.key(),
             progress=progress,
         )
-    found = mcmc.diagnose(chain, settings)
+    found = convergence.diagnose(chain, settings)
     if not found.converged:
         logger.warning("the chain has not converged: %s", found.reason)
     return _packed(chain, found)
@@ -88,9 +88,15 @@ def missing(settings: mcmc.Settings, n_parameters: int) -> xr.Dataset:
     shape = (settings.rounds(settings.n_steps), settings.n_walkers, n_parameters)
     none = np.full(n_parameters, np.nan)
     chain = mcmc.Chain(
-        np.full(shape, np.nan), np.full(shape[:2], np.nan), 0, np.nan, 0, np.full((n_parameters, n_parameters), np.nan)
+        samples=np.full(shape, np.nan),
+        log_density=np.full(shape[:2], np.nan),
+        burn_in=0,
+        acceptance=np.nan,
+        jump_acceptance=np.nan,
+        n_undefined=0,
+        proposal_covariance=np.full((n_parameters, n_parameters), np.nan),
     )
-    return _packed(chain, mcmc.Diagnostics(none, none, none, none, False, "no emulator"))
+    return _packed(chain, convergence.Diagnostics(none, none, none, none, False, "no emulator"))
 
 
 def draws(posterior: xr.Dataset) -> Array:
@@ -99,7 +105,7 @@ def draws(posterior: xr.Dataset) -> Array:
     return samples.reshape(-1, samples.shape[-1])
 
 
-def _packed(chain: mcmc.Chain, found: mcmc.Diagnostics) -> xr.Dataset:
+def _packed(chain: mcmc.Chain, found: convergence.Diagnostics) -> xr.Dataset:
     per_parameter = ("rhat", "ess_bulk", "ess_tail", "autocorrelation_time")
     return xr.Dataset(
         {
@@ -108,6 +114,7 @@ def _packed(chain: mcmc.Chain, found: mcmc.Diagnostics) -> xr.Dataset:
             "proposal_covariance": (("input", "other_input"), chain.proposal_covariance),
             "burn_in": ((), chain.burn_in),
             "acceptance": ((), chain.acceptance),
+            "jump_acceptance": ((), chain.jump_acceptance),
             "n_undefined": ((), chain.n_undefined),
             **{name: ("input", getattr(found, name)) for name in per_parameter},
             "converged": ((), found.converged),

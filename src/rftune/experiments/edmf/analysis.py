@@ -16,7 +16,10 @@ from rftune.scaling import noise_factor
 
 COVERAGE = 0.99
 N_PRIOR_DRAWS = 20_000
-DIAGNOSTICS = ("rhat", "ess_bulk", "ess_tail", "autocorrelation_time", "acceptance", "burn_in", "converged")
+DIAGNOSTICS = (
+    *("rhat", "ess_bulk", "ess_tail", "autocorrelation_time"),
+    *("acceptance", "jump_acceptance", "burn_in", "converged"),
+)
 
 
 def analyse(

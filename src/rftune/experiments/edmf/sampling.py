@@ -7,18 +7,22 @@ from collections.abc import Callable
 import numpy as np
 import xarray as xr
 
-from rftune.data import Array, Model
+from rftune import misfit
+from rftune.data import Array, Dataset, Model
 from rftune.experiments.edmf.data import has_simulator, prior_of, simulator_of, simulator_order
 
 LogDensity = Callable[[Array], Array]
 
 
-def log_posterior(model: Model, data: xr.Dataset) -> LogDensity:
+def log_posterior(model: Model, data: xr.Dataset, misfit_ensembles: int = 0) -> LogDensity:
     """-L(θ, y) of the paper's eq. mcmcloss_ml in unconstrained coordinates, (n, n_parameters) -> (n,).
 
-    Γ_ML(θ) is the emulator's covariance plus the noise covariance of the observation.
+    Γ_ML(θ) is the emulator's covariance plus the noise covariance of the observation, and the emulator's `misfit` at
+    the last ``misfit_ensembles`` training ensembles of the calibration, which are near the posterior.
     """
     prior, observation, noise = prior_of(data), data["observation"].values, data["noise_covariance"].values
+    if misfit_ensembles:
+        noise = noise + misfit.covariance(model, latest_runs(data, misfit_ensembles), noise)
 
     def density(unconstrained: Array) -> Array:
         predicted = model.predict(unconstrained)
@@ -29,6 +33,13 @@ def log_posterior(model: Model, data: xr.Dataset) -> LogDensity:
         return values
 
     return density
+
+
+def latest_runs(data: xr.Dataset, n_ensembles: int) -> Dataset:
+    """The training runs of the calibration's last ensembles before the test set."""
+    is_test, iteration = data["is_test"].values, data["iteration"].values
+    chosen = ~is_test & (iteration > iteration[~is_test].max() - n_ensembles)
+    return Dataset(data["points"].values[chosen], data["truth"].values[chosen])
 
 
 def log_posterior_of_truth(data: xr.Dataset) -> LogDensity | None:

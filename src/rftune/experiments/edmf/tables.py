@@ -25,7 +25,7 @@ PRINTED = ("paper_tuning_seconds", "paper_training_error", "paper_test_error", "
 OF_CHAINS = (
     *(f"posterior_distance_{name}" for name in ("mean", "std", "standard_error")),
     *("covered", "largest_rhat", "smallest_ess", "largest_autocorrelation_time"),
-    *("acceptance", "burn_in", "n_converged"),
+    *("acceptance", "jump_acceptance", "burn_in", "n_converged"),
 )
 
 
@@ -149,6 +149,7 @@ def _diagnostics(chains: xr.Dataset, good: NDArray[np.bool_]) -> dict[str, Any]:
         "smallest_ess": float(sizes.min()),
         "largest_autocorrelation_time": float(chains["autocorrelation_time"].values[good].max()),
         "acceptance": float(chains["acceptance"].values[good].mean()),
+        "jump_acceptance": float(chains["jump_acceptance"].values[good].mean()),
         "burn_in": float(chains["burn_in"].values[good].mean()),
         "n_converged": int(np.count_nonzero(chains["converged"].values[good])),
     }
