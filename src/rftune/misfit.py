@@ -10,7 +10,6 @@ from __future__ import annotations
 import numpy as np
 
 from rftune.data import Array, Dataset, Model
-from rftune.objective import ledoit_wolf
 from rftune.scaling import noise_factor
 
 
@@ -49,9 +48,11 @@ def covariance(model: Model, runs: Dataset, noise: Array) -> Array:
     (n_outputs, n_outputs), not whitened. The moment is shrunk (Ledoit & Wolf), because runs may be few; of the
     difference the positive part is taken.
     """
+    from sklearn.covariance import ledoit_wolf  # takes a second to import, which most users of this module do not need
+
     errors, expected = leave_one_out(model, runs, noise)
-    bias = errors.mean(axis=0)
-    excess = ledoit_wolf(errors) + np.outer(bias, bias) - expected.mean(axis=0)
+    second_moment, _ = ledoit_wolf(errors, assume_centered=True)
+    excess = second_moment - expected.mean(axis=0)
     values, vectors = np.linalg.eigh(0.5 * (excess + excess.T))
     root = noise_factor(noise)[0] @ vectors * np.sqrt(np.maximum(values, 0.0))
     found: Array = root @ root.T
