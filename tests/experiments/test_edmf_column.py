@@ -2,6 +2,9 @@
 
 import importlib.util
 import itertools
+import os
+import subprocess
+import sys
 from dataclasses import replace
 
 import numpy as np
@@ -53,6 +56,12 @@ def fields(block, grid, name):
 
 
 # Thermodynamics
+
+
+def test_that_the_reciprocal_root_is_right_to_the_last_digits():
+    x = 10.0 ** np.random.default_rng(0).uniform(-36.0, 36.0, 2000)
+    values = np.array([kernel.reciprocal_root(value) for value in x])
+    np.testing.assert_allclose(values, 1.0 / np.sqrt(x), rtol=5e-16)
 
 
 def test_that_vapour_pressure_is_boltons_formula():
@@ -280,6 +289,23 @@ def test_that_rows_and_scenarios_do_not_know_each_other(conditions):
     np.testing.assert_array_equal(
         column.liquid_water_path(parameters, conditions.subset(chosen), SHORT), whole[:, chosen]
     )
+
+
+def test_that_a_process_that_compiles_has_the_digits_of_one_that_loads(tmp_path):
+    code = """
+import numpy
+from rftune.experiments.edmf import column, kernel, scenarios
+simulator = column.Simulator(scenarios.design(20, numpy.random.default_rng(0)))
+print(simulator.series(numpy.array([column.PRIOR_MEAN])).tobytes().hex(), len(kernel.run.stats.cache_hits))
+"""
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
+    compiling, loading = (
+        subprocess.run([sys.executable, "-c", code], env=environment, check=True, capture_output=True, text=True)
+        for _ in range(2)
+    )
+    digits, n_loaded = zip(*(process.stdout.split() for process in (compiling, loading)), strict=True)
+    assert n_loaded == ("0", "1")
+    assert digits[0] == digits[1]
 
 
 def test_that_compiled_and_plain_functions_agree(few, monkeypatch):
