@@ -6,8 +6,9 @@
   settings (config blocks ``analysis`` and ``truth``) as further keywords;
 - ``tables`` and ``figures``: what is shown, from stored results alone;
 - ``verdicts``: ``compare(evidence, paper)``, the paper's numbers beside ours;
-- ``sampling``, where parameters are inferred: ``log_posterior(model, data)``, ``log_posterior_of_truth(data)`` and
-  ``start(data, n_walkers, rng)``; the config block ``sampling`` has the settings, and ``analyse`` takes the posteriors.
+- ``sampling``, where parameters are inferred: ``log_posterior(model, data)``, with the config block ``likelihood`` as
+  further keywords, ``log_posterior_of_truth(data)`` and ``start(data, n_walkers, rng)``; the config block ``sampling``
+  has the settings of the chains, and ``analyse`` takes the posteriors.
 
 ``prediction`` may also have ``measure(model, data)``, times that are kept beside the results.
 
