@@ -245,16 +245,16 @@ def draw_emulators(table: Paths) -> Figure:
         group = [_emulator_line(rows[rows["emulator"] == name].iloc[0]) for name in order]
         lines += [*group[:-1], Line(group[-1].cells, ends_group=True)]
     header = [
-        *("seed", "emulator", "tuning s", "training", "test", "ms / likelihood", "posterior distance", "covered"),
+        *("seed", "emulator", "n", "tuning s", "training", "test", "ms / likelihood", "posterior distance", "covered"),
         *("R-hat", "ESS", "paper: s, training, test, ms"),
     ]
     note = (
-        "Errors: mean norm in noise units, mean (standard deviation) over re-tunings. Posterior distance: sliced "
+        "Errors: mean norm in noise units, mean (standard deviation) over n re-tunings. Posterior distance: sliced "
         "Wasserstein from the simulator's own posterior, in prior standard deviations. Covered: parameters whose true "
         "value lies within the central 99 %. R-hat and ESS: the worst over parameters and chains; * marks chains that "
         "have not converged."
     )
-    return table_figure(header, lines, [0.5, 2.0, 0.7, 1.0, 1.0, 1.1, 1.2, 0.7, 0.7, 0.6, 2.0], note)
+    return table_figure(header, lines, [0.5, 2.0, 0.3, 0.7, 1.0, 1.0, 1.1, 1.2, 0.7, 0.7, 0.6, 2.0], note)
 
 
 def _emulator_line(row: pd.Series) -> Line:
@@ -266,6 +266,7 @@ def _emulator_line(row: pd.Series) -> Line:
         [
             str(row["seed"]),
             NAMES[row["emulator"]],
+            cell(row["n_retunings"], decimals=0),
             cell(row["tuning_seconds"], decimals=0),
             cell(row["training_error_mean"], row["training_error_std"], decimals=2),
             cell(row["test_error_mean"], row["test_error_std"], decimals=2),

@@ -86,26 +86,33 @@ def _converged(rows: Rows) -> set[str]:
 def _posteriors(rows: Rows, converged: set[str]) -> list[Verdict]:
     """F6: whether GP and RF find the same posterior; F12: whether the other structures miss it."""
     distances = {key: row["posterior_distance_mean"] for key, row in rows.items()}
-    unjudged = "a chain has not converged"
     found = []
     for key in ("gp", "rf_nonseparable_1"):
         if key in distances:
-            quantity, condition = f"distance from the truth's posterior, {NAMES[key]}", f"at most {CLOSE:g}"
-            says, near = "GP and RF agree", distances[key] <= CLOSE
-            if key in converged:
-                found.append(claim("F6", quantity, says, distances[key], condition, near))
-            else:
-                found.append(not_compared("F6", quantity, says, distances[key], unjudged, "qualitative"))
+            near = claim(
+                "F6",
+                f"distance from the truth's posterior, {NAMES[key]}",
+                "GP and RF agree",
+                distances[key],
+                f"at most {CLOSE:g}",
+                distances[key] <= CLOSE,
+            )
+            found.append(_judged(near, key in converged))
     for key, says in (("rf_untuned", "performs poorly"), ("rf_separable_5_1", "too wide")):
         if key in distances and "rf_nonseparable_1" in distances:
             factor = distances[key] / distances["rf_nonseparable_1"]
             quantity = f"distance from the truth's posterior, {NAMES[key]} over nonseparable RF"
-            if {key, "rf_nonseparable_1"} <= converged:
-                condition = "above 1; better below"
-                found.append(claim("F12", quantity, says, factor, condition, factor > 1, otherwise=BETTER))
-            else:
-                found.append(not_compared("F12", quantity, says, factor, unjudged, "qualitative"))
+            misses = claim("F12", quantity, says, factor, "above 1; better below", factor > 1, otherwise=BETTER)
+            found.append(_judged(misses, {key, "rf_nonseparable_1"} <= converged))
     return found
+
+
+def _judged(verdict: Verdict, converged: bool) -> Verdict:
+    """The verdict, or none where a chain behind it has not converged."""
+    if converged:
+        return verdict
+    unjudged = "a chain has not converged"
+    return not_compared(verdict.id, verdict.quantity, verdict.paper, verdict.ours, unjudged, verdict.kind)
 
 
 def _emulators(rows: Rows, paper: Mapping[str, Any]) -> list[Verdict]:
