@@ -20,7 +20,7 @@ from rftune.experiments import EXPERIMENTS
 
 Config = Mapping[str, Any]
 
-# Keys of an emulator that say how often, where, how long and with how many threads it runs; its fits do not see them.
+# Keys of an emulator that say how often, where and with how many threads it runs; its fits do not see them.
 SCHEDULING = ("repeats", "cases", "root_seed_only", "timed", "n_workers", "sampled")
 
 # json schema calls 3.0 an integer; a count of repeats is not.

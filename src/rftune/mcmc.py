@@ -87,6 +87,8 @@ class Settings:
             raise ValueError(
                 "jump_every must be 0, for no jumps, or at least 2, which leaves steps to the random walk; got 1"
             )
+        if self.jump_every and self.adapts and self.max_burn_in == 0:
+            raise ValueError("jumps are drawn from the burn-in: with max_burn_in 0 set jump_every to 0")
         if self.block < 10 * self.n_walkers:
             raise ValueError(f"block must be at least 10 steps of each of {self.n_walkers} walkers; got {self.block}")
         if self.max_burn_in < self.min_burn_in:
@@ -338,9 +340,11 @@ def _adapted(state: _State, settings: Settings, start: Array) -> _State:
     A Gaussian target in many dimensions accepts a share 2 Φ(-c scale) (Roberts, Gelman & Gilks 1997); the last block
     determines c.
     """
-    recent = state.recent.reshape(-1, start.shape[1])
-    shape = np.cov(recent.T) + _REGULARISATION * np.cov(start.T)
-    archive = recent[np.linspace(0, len(recent) - 1, min(_ARCHIVE, len(recent))).astype(int)]
+    recent, (n_walkers, n_parameters) = state.recent, start.shape
+    shape = np.cov(recent.reshape(-1, n_parameters).T) + _REGULARISATION * np.cov(start.T)
+    # all walkers at some steps: every n-th sample could be one walker's for long
+    rows = np.linspace(0, len(recent) - 1, min(len(recent), max(1, _ARCHIVE // n_walkers))).astype(int)
+    archive = recent[rows].reshape(-1, n_parameters)
     seen = np.clip(_last_acceptance(state, settings), 1e-6, 1 - 1e-6)
     factor = norm.ppf(settings.acceptance / 2) / norm.ppf(seen / 2)
     scale = state.scale * float(np.clip(factor, 1 / _LARGEST_RESCALING, _LARGEST_RESCALING))

@@ -17,7 +17,7 @@ def leave_one_out(model: Model, runs: Dataset, noise: Array) -> tuple[Array, Arr
     """Errors and covariances that the model would have at each run had it not been fitted to it, hyperparameters kept.
 
     With the noise whitened to the identity, a posterior covariance P and a residual e at a run become P (I - P)⁻¹ and
-    (I - P)⁻¹ e without the run.
+    (I - P)⁻¹ e without the run. Features that were selected with the runs (`n_features_pool`) stay selected.
 
     Parameters
     ----------
@@ -38,12 +38,17 @@ def leave_one_out(model: Model, runs: Dataset, noise: Array) -> tuple[Array, Arr
     residuals = (runs.outputs - seen.mean) @ inverse.T
     covariances = inverse @ seen.covariance @ inverse.T
     rest = np.eye(len(noise)) - covariances
+    if np.linalg.eigvalsh(rest).min() <= 0.0:
+        raise ValueError(
+            "the model's covariance at a run that it was fitted to must be below the noise, and is not: pass the runs "
+            "and the noise of the fit"
+        )
     errors = np.linalg.solve(rest, residuals[:, :, None])[:, :, 0]
     return np.asarray(errors), np.asarray(np.linalg.solve(rest, covariances))
 
 
 def covariance(model: Model, runs: Dataset, noise: Array) -> Array:
-    """Second moment of the leave-one-out errors at some runs beyond what the model expects there.
+    """Second moment of the leave-one-out errors at some noiseless runs beyond what the model expects there.
 
     (n_outputs, n_outputs), not whitened. The moment is shrunk (Ledoit & Wolf), because runs may be few; of the
     difference the positive part is taken.

@@ -298,7 +298,7 @@ from rftune.experiments.edmf import column, kernel, scenarios
 simulator = column.Simulator(scenarios.design(20, numpy.random.default_rng(0)))
 print(simulator.series(numpy.array([column.PRIOR_MEAN])).tobytes().hex(), len(kernel.run.stats.cache_hits))
 """
-    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path), "RFTUNE_NUMBA": "1"}
     compiling, loading = (
         subprocess.run([sys.executable, "-c", code], env=environment, check=True, capture_output=True, text=True)
         for _ in range(2)

@@ -18,8 +18,8 @@ WAYS = (*MOVES, "jumps")  # Metropolis with every second step a jump
 # Many walkers make few steps each, which is fast for Metropolis; ensemble moves cost emcee time for every walker.
 FAST = mcmc.Settings(n_walkers=50, n_steps=40_000, block=5000)
 # Short runs whose chains nobody looks at: 20 steps of 6 walkers per block, at most 4 blocks of burn-in, 3 kept.
-JUMPING = replace(FAST, jump_every=2)
 TINY = mcmc.Settings(n_walkers=6, n_steps=300, min_burn_in=240, max_burn_in=480, block=120)
+JUMPING = replace(FAST, jump_every=2)
 
 
 def rng_of_block(block, seed=1):
@@ -172,6 +172,31 @@ def test_that_jumps_cross_between_modes_in_their_proportions():
     assert crossings > 1000
     size = convergence.diagnose(chain, settings).ess_bulk[0]
     assert abs((chain.samples > 0).mean() - 0.7) < 5 * np.sqrt(0.21 / size)
+
+
+def test_that_jumps_are_drawn_around_all_walkers_at_all_times(monkeypatch):
+    seen = []
+    monkeypatch.setattr(proposals, "KernelDensity", lambda points, shape: seen.append(points) or _Nowhere())
+
+    class _Nowhere:
+        def draw(self, n_draws, rng):
+            return np.full((n_draws, 2), 1e6)
+
+        def log(self, points):
+            return np.zeros(len(points))
+
+    settings = replace(JUMPING, n_walkers=10, n_steps=100, min_burn_in=20_000, max_burn_in=20_000, block=2000)
+    walker = np.arange(10.0)
+
+    def flat(points):  # within a cell of each walker's own, so that a point tells whose it is
+        return np.where(np.abs(points[:, 0] - walker) < 0.4, 0.0, -np.inf)
+
+    start = np.column_stack([walker, np.random.default_rng(0).standard_normal(10)])
+    run(flat, start, settings)
+    owners = np.rint(seen[-1][:, 0])
+    assert len(owners) == 1000
+    for tenth in np.split(owners, 10):
+        np.testing.assert_array_equal(np.unique(tenth), walker)
 
 
 def test_that_jumps_are_drawn_from_the_density_that_they_are_weighed_by():
@@ -480,6 +505,7 @@ def test_that_the_density_is_checked(density, expected):
         ({"max_burn_in": 10}, "max_burn_in must be at least min_burn_in 240; got 10"),
         ({"block": 59}, "block must be at least 10 steps of each of 6 walkers; got 59"),
         ({"jump_every": -1}, "jump_every must be a whole number, 0 or more; got -1"),
+        ({"jump_every": 2, "min_burn_in": 0, "max_burn_in": 0}, "jumps are drawn from the burn-in"),
         ({"jump_every": 1}, "jump_every must be 0, for no jumps, or at least 2"),
         ({"acceptance": 0.0}, "acceptance must be a number between 0 and 1; got 0.0"),
         ({"acceptance": np.nan}, "acceptance must be a number between 0 and 1; got nan"),

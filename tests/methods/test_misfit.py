@@ -49,6 +49,14 @@ def test_that_leaving_a_run_out_is_fitting_without_it(kind):
         np.testing.assert_allclose(covariances[left], without.covariance[0], rtol=1e-6, atol=1e-8)
 
 
+def test_that_a_model_of_other_noise_is_refused():
+    runs = runs_of(15, NOISE)
+    scaling = Scaling.of(runs, NOISE)
+    model = Emulator(scaling, FITS["gp"](scaling.scale(runs)))
+    with pytest.raises(ValueError, match="must be below the noise"):
+        misfit.leave_one_out(model, runs, 1e-3 * NOISE)
+
+
 class Blind:
     """A model that predicts zero and is as sure of it as it is told to be."""
 

@@ -125,7 +125,7 @@ def adjust(vapour: Any, theta: Any, water: Any, exner: Any, pressure: Any, sprea
     slope = BOLTON * pressure * saturation  # over scales, like the next
     gain = scales + HEATING * slope
     bend = BOLTON * (pressure + DRYNESS * vapour) - 2.0 * scale
-    halley = gain * gain * widths + (HEATING * HEATING / 12.0) * slope * bend * excess  # his step from no liquid
+    halley = gain * gain * widths + (HEATING * HEATING / 12.0) * slope * bend * excess  # Halley's step from no liquid
     inverse = 1.0 / (halley * scales * widths)
     over_halley, over_widths = widths * scales * inverse, halley * scales * inverse
     half = 0.5 * tails * over_widths
