@@ -13,6 +13,8 @@ from scipy.special import logsumexp
 
 from rftune.data import Array
 
+_DEGREES_OF_FREEDOM = 3.0
+
 
 def is_jump(step: Any, jump_every: int) -> Any:
     """Whether a step, counted from 1, is a jump; vectorised. Every so many are, none for 0."""
@@ -40,9 +42,10 @@ def metropolis(shape: Array, scale: float, archive: Array, jump_every: int, firs
 
 
 class KernelDensity:
-    """A normal of covariance h² ``shape`` around each point (n_points, n_parameters), h by Scott's rule.
+    """A Student t distribution of scale h² ``shape`` around each point (n_points, n_parameters), h by Scott's rule.
 
-    Unlike SciPy's it takes the covariance, which is regularised, from the caller: walkers may have hardly moved.
+    A walker stays long where jumps hardly ever land, so their tails must be heavier than the target's. Unlike SciPy's
+    it takes the shape, which is regularised, from the caller: walkers may have hardly moved.
     """
 
     def __init__(self, points: Array, shape: Array) -> None:
@@ -57,10 +60,12 @@ class KernelDensity:
     def draw(self, n_draws: int, rng: Any) -> Array:
         """(n_draws, n_parameters), with a generator of NumPy's older kind, which emcee hands on."""
         around = self.points[rng.randint(len(self.points), size=n_draws)]
-        draws: Array = around + rng.standard_normal(around.shape) @ self.root.T
+        stretch = np.sqrt(_DEGREES_OF_FREEDOM / rng.chisquare(_DEGREES_OF_FREEDOM, size=(n_draws, 1)))
+        draws: Array = around + stretch * rng.standard_normal(around.shape) @ self.root.T
         return draws
 
     def log(self, points: Array) -> Array:
         """Log density up to a constant, (n_points,)."""
         squares = cdist(self._whiten(points), self.whitened, "sqeuclidean")
-        return np.asarray(logsumexp(-0.5 * squares, axis=1))
+        power = 0.5 * (_DEGREES_OF_FREEDOM + points.shape[1])
+        return np.asarray(logsumexp(-power * np.log1p(squares / _DEGREES_OF_FREEDOM), axis=1))
