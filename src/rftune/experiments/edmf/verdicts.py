@@ -156,6 +156,6 @@ def _sampling(rows: Rows, paper: Mapping[str, Any]) -> list[Verdict]:
             )
     if {"gp", "rf_nonseparable_1"} <= set(rows):
         ours = rows["gp"]["burn_in"] / rows["rf_nonseparable_1"]["burn_in"]
-        quantity = "Markov chain, burn-in, GP over RF"
-        found.append(ratio("F6", quantity, paper["burn_in_ratio_gp_rf"], ours, "smaller", kind="value"))
+        quantity, reason = "Markov chain, burn-in, GP over RF", "ours has jumps and a least length"
+        found.append(not_compared("F6", quantity, paper["burn_in_ratio_gp_rf"], ours, reason))
     return found
