@@ -5,7 +5,8 @@ instructions; a lane's digits depend neither on its place in the block nor on it
 level by level, field by field, lane by lane: with constant distances between fields the compiler can prove that they do
 not overlap. Level 0 lies below the ground and level n + 1 above the top; both are there to spare the loops their ends.
 
-Everything that is compiled stands in this file, constants included: Numba's cache looks for changes only here.
+Everything that is compiled stands in this file, constants included: Numba's cache looks for changes only here (not in
+`compilation`, whose options change with this file or not at all).
 docs/edmf.md has the equations. A step costs divisions, which are gathered, and waiting for results: a processor looks
 only some hundred instructions ahead, so short loops over many lanes give it more to do at a time than long ones.
 """
