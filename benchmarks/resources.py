@@ -18,7 +18,7 @@ ROOT = Path(__file__).resolve().parents[1]
 OUT = ROOT / "config/resources.yaml"
 # The rule behind the name of a benchmark file.
 RULES = {"check": "check_data", "truth": "analyse_truth"}
-STAGES = ("data", "check_data", "analyse_truth", "tune", "predict", "analyse")
+STAGES = ("data", "check_data", "sample_truth", "analyse_truth", "tune", "predict", "sample", "analyse")
 HEADER = """\
 # What jobs were measured to take, by rule and experiment/case/kind of emulator: peak memory in MB, and seconds per
 # repeat (tune, predict) or per job. Made by `make resources` from the benchmark files of finished runs; a cluster is
@@ -42,11 +42,12 @@ def measured(folder: Path) -> Iterator[tuple[str, str, float, float]]:
         parts = path.relative_to(folder).with_suffix("").parts
         name, _, chunk = parts[-1].partition("-")
         first, last = map(int, chunk.split("-")) if chunk else (0, 0)
-        rule = RULES.get(name, name)
+        of_emulator = len(parts) == 5  # experiment, case, seed, emulator, stage
+        rule = "sample_truth" if name == "sample" and not of_emulator else RULES.get(name, name)
         if rule not in STAGES:
             rule = name if name.startswith("sweep_") else "table" if name.endswith("_csv") else "figure"
         case = "/".join(parts[:2]) if rule in STAGES else "any"
-        if len(parts) == 5:  # experiment, case, seed, emulator, stage
+        if of_emulator:
             case += f"/{kind_of(parts[0], parts[3])}"
         for row in rows:
             if row["max_rss"] not in ("-", "NA"):  # a job that ended before its memory was looked at
