@@ -13,8 +13,6 @@ import xarray as xr
 
 from rftune.storage import FORMAT_VERSION
 
-_LONG_AGO = 315532800.0  # 1980, which every file system can hold
-
 
 class FolderError(Exception):
     """A run cannot use the results folder; nothing in it was touched."""
@@ -29,18 +27,6 @@ def check_place(results: str | Path) -> None:
                 f"the results folder {folder} cannot be made: {path} is no folder; name another one (results: ... in a "
                 f"config file, or --config results=...)"
             )
-
-
-def set_back(results: str | Path, logs: str | Path) -> None:
-    """Date files that no run of this copy made, those without its logs beside them, before everything else.
-
-    They are what a clone holds of a kept run. Their content is left alone; a run makes them again.
-    """
-    if Path(logs).exists():
-        return
-    for path in Path(results).rglob("*"):
-        if path.is_file() and os.access(path, os.W_OK):
-            os.utime(path, (_LONG_AGO, _LONG_AGO))
 
 
 def claim(results: str | Path, lock_path: str | Path) -> TextIO:

@@ -118,7 +118,7 @@ class Project:
             jobs.add((rule, " ".join(value for _, value in pairs if value not in ("ishigami", "standard"))))
         counted = re.search(r"^total +(\d+)$", output, re.MULTILINE)
         assert len(jobs) == (int(counted[1]) if counted else 0), output
-        collecting = re.compile(r"all|sweep|timed|(data|tune|predict|analyse)_(ishigami|sobol_g|lorenz63)")
+        collecting = re.compile(r"all|begin|sweep|timed|(data|tune|predict|analyse)_(ishigami|sobol_g|lorenz63)")
         return {job for job in jobs if not collecting.fullmatch(job[0])}
 
     def hashes(self) -> dict[str, str]:

@@ -157,3 +157,31 @@ def test_that_a_second_run_in_a_folder_is_told_of_the_first(finished: Project) -
         assert f"another run (process {os.getpid()} on " in printed
         assert "writes to results/tiny: wait for it, stop it, or name another folder" in printed
     finished.run("data_ishigami", "--cores", "1")
+
+
+def states(folder: Path) -> dict[str, tuple[bytes | None, int]]:
+    """Content and date of everything in a folder, links not followed; Snakemake's own records left out."""
+    return {
+        str(path.relative_to(folder)): (path.read_bytes() if path.is_file() else None, path.lstat().st_mtime_ns)
+        for path in sorted(folder.rglob("*"))
+        if ".snakemake" not in path.parts
+    }
+
+
+@pytest.mark.parametrize("results", ["results/tiny", "."])
+@pytest.mark.parametrize("look", ["--dry-run", "--lint", "--list"])
+def test_that_a_look_changes_no_byte_and_no_date_anywhere(
+    make_project: Callable[..., Project], tmp_path: Path, results: str, look: str
+) -> None:
+    """Neither of a kept run's files, nor of foreign ones beside them or behind a link, nor of the project itself."""
+    project = make_project({})
+    foreign = tmp_path / "thesis.txt"
+    foreign.write_text("mine", encoding="utf-8")
+    for name in ("results/tiny/tables/T2.csv", "results/tiny/figures/F1.png", "results/tiny/my_notes.txt"):
+        (project.root / name).parent.mkdir(parents=True, exist_ok=True)
+        (project.root / name).write_text("kept", encoding="utf-8")
+    (project.results / "elsewhere").symlink_to(tmp_path)
+    before, date = states(project.root), foreign.stat().st_mtime_ns
+    project.run(look, "--config", f"results={results}")
+    assert states(project.root) == before
+    assert foreign.stat().st_mtime_ns == date

@@ -25,9 +25,6 @@ jobs.use_library(ROOT / "src")
 
 ENVIRONMENT = str(ROOT / "environment.yml")  # for --software-deployment-method conda
 PAPER_VALUES = str(ROOT / "config/paper_values.yaml")
-# An input of tables and figures. What they are made from is missing in a clone, and then nothing but an older date beside
-# an input that is there makes Snakemake see that the kept run's are not this copy's own (see folders.set_back).
-ALWAYS_THERE = PAPER_VALUES
 MEASURED = yaml.safe_load((ROOT / "config/resources.yaml").read_text())
 
 
@@ -68,8 +65,9 @@ RUNS = {(run.experiment, run.case, run.seed, run.emulator): run for run in plann
 CASE = f"{RESULTS}/{{experiment}}/{{case}}/seed{{seed}}"
 LOGS = f"{RESULTS}/logs"
 BENCHMARKS = f"{RESULTS}/benchmarks"
-if workflow.is_main_process:
-    folders.set_back(RESULTS, LOGS)
+# An input of tables and figures. What they are made from is missing in a clone, which holds tables and figures of a kept
+# run; so is this mark, and a missing input is what makes Snakemake draw them again. No file of the kept run is touched.
+BEGUN = f"{LOGS}/begun"
 CLAIMED = []  # the results folder's lock, held until this process ends
 
 

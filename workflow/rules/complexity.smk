@@ -25,6 +25,7 @@ if HAS_COMPLEXITY:
 
     rule T1_csv:
         input:
+            BEGUN,
             measured=MEASURED_COSTS,
             paper=PAPER_VALUES,
         output:

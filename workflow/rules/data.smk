@@ -1,6 +1,11 @@
 # Training data, prediction points and truth of every case.
 
 
+rule begin:
+    output:
+        touch(BEGUN),
+
+
 rule data:
     input:
         lambda wildcards: config[wildcards.experiment].get("source") or [],

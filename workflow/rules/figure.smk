@@ -99,7 +99,7 @@ for artifact, (experiment, inputs) in FIGURES.items():
         name:
             artifact
         input:
-            ALWAYS_THERE,
+            BEGUN,
             **inputs,
         output:
             reported_picture(artifact, experiment),

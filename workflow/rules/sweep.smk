@@ -15,7 +15,7 @@ SWEEP_SOURCES = sweep_sources()
 
 rule sweep_table:
     input:
-        ALWAYS_THERE,
+        BEGUN,
         [path for source in SWEEP_SOURCES for path in (source[-2], *source[-1])],
     output:
         csv=f"{RESULTS}/{SWEEP.name}.csv",

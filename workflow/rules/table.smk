@@ -17,6 +17,7 @@ for experiment, artifacts in TABLES.items():
             name:
                 f"{artifact}_csv"
             input:
+                BEGUN,
                 paths_of(truth_sources(experiment)),
                 paths_of(run_sources("analysis", experiment)),
                 paths_of(run_sources("times", experiment)),
