@@ -6,7 +6,7 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
 from rftune.data import Array
-from rftune.objective import Objective
+from rftune.tuning.objective import Objective
 
 
 def features(objective: Objective, parameters: Array, rng: np.random.Generator) -> Array:

@@ -7,14 +7,14 @@ from functools import partial
 
 import numpy as np
 
+from rftune.analysis.dynamics import integrator, iterate
 from rftune.data import Array, Dataset
-from rftune.dynamics import integrator, iterate
 from rftune.experiments.ishigami.data import BOUNDS
 from rftune.experiments.ishigami.data import ishigami as ishigami_function
 from rftune.experiments.lorenz63.data import lorenz63 as lorenz63_tendency
-from rftune.objective import Objective, Settings
+from rftune.features.distribution import Structure, make_structure
 from rftune.scaling import Scaling
-from rftune.structures import Structure, make_structure
+from rftune.tuning.objective import Objective, Settings
 
 
 @dataclass(frozen=True)

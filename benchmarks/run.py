@@ -28,9 +28,17 @@ from problems import ISHIGAMI, LARGE, MIDDLE, TINY, Size
 from threadpoolctl import threadpool_limits
 from timing import Row, best_seconds, show, verdict
 
-from rftune import dynamics, eki, features, gp, kernels, objective, regression, rollouts, tuning
-from rftune.scaling import Emulator, Scaling
-from rftune.structures import Normal, Priors, make_structure
+from rftune.analysis import dynamics, rollouts
+from rftune.features import drawn as features
+from rftune.features import kernels
+from rftune.features.distribution import Normal, Priors, make_structure
+from rftune.regression import exact_gp as gp
+from rftune.regression import weight_space as regression
+from rftune.regression.scaled import ScaledModel
+from rftune.scaling import Scaling
+from rftune.tuning import loop as tuning
+from rftune.tuning import objective
+from rftune.tuning.optimisers import eki
 
 OUT = Path(__file__).resolve().parents[1] / "results" / "bench" / "bench.json"
 JOB_IMPORTS = ("numpy", "rftune.storage", "rftune.emulators", "rftune.sensitivity")
@@ -254,7 +262,7 @@ def integrator(n_samples: int, n_members: int, n_features: int, n_predict: int, 
     settings = tuning.Settings(objective.Settings(n_features), n_members, 20)
     tuned = tuning.tune(scaled, structure, settings, np.random.default_rng(11))
     drawn = features.draw(structure, tuned.parameters, n_predict, scaled.outputs.var(axis=0), np.random.default_rng(12))
-    model = Emulator(scaling, regression.fit(drawn, scaled, 1.0))
+    model = ScaledModel(scaling, regression.fit(drawn, scaled, 1.0))
     start = data.inputs[:1]
     np.testing.assert_allclose(rollouts.iterate(model, start, 20), dynamics.iterate(model.mean, start, 20), rtol=1e-8)
     calls: dict[str, Callable[[], Any]] = {

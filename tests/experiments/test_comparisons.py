@@ -14,7 +14,7 @@ import yaml
 
 from rftune.experiments.complexity import measurement
 from rftune.experiments.complexity.tables import exponents_table, slope
-from rftune.verdicts import Evidence, Verdict
+from rftune.report.verdicts import Evidence, Verdict
 
 ROOT = Path(__file__).resolve().parents[2]
 PAPER = yaml.safe_load((ROOT / "config/paper_values.yaml").read_text(encoding="utf-8"))

@@ -12,14 +12,18 @@ import pytest
 import xarray as xr
 from scipy import stats
 
-from rftune import eki, emulators, gaussian_process, mcmc, misfit, storage
+from rftune import storage
 from rftune.data import Prediction
-from rftune.experiments import chains
+from rftune.emulators import base as emulators
+from rftune.emulators.kinds import gp as gaussian_process
 from rftune.experiments.edmf import analysis, archive, calibration, data, figures, prediction, sampling, tables
 from rftune.experiments.edmf.parameters import Parameters
-from rftune.experiments.outcomes import Stored
 from rftune.experiments.protocol import stack_repeats, training_set
+from rftune.experiments.results import Stored
+from rftune.inference import chains, mcmc
+from rftune.inference import discrepancy as misfit
 from rftune.seeding import rng_for
+from rftune.tuning.optimisers import eki
 
 PARAMETERS = {
     "entrainment_factor": {"bounds": [0.0, 1.0], "prior_mean": 0.13},

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import reference_edmf as reference
-from rftune import sensitivity
+from rftune.analysis import sensitivity
 from rftune.experiments.edmf import column, diagnostics, kernel, scenarios
 from rftune.seeding import rng_for
 

@@ -9,8 +9,8 @@ import xarray as xr
 
 from rftune import storage
 from rftune.experiments.ishigami import analysis, data, figures, tables
-from rftune.experiments.outcomes import Stored
 from rftune.experiments.protocol import load_repeats, training_set
+from rftune.experiments.results import Stored
 
 ROOT = Path(__file__).resolve().parents[2]
 SETTINGS = data.Settings(a=7.0, b=0.1, noise_variance=0.01, n_train=60, n_base=64)

@@ -7,13 +7,15 @@ import pandas as pd
 import pytest
 import xarray as xr
 
-from rftune import baselines, dynamics, storage
-from rftune.baselines import PointModel
+from rftune import storage
+from rftune.analysis import dynamics
 from rftune.data import Dataset
+from rftune.emulators import point as baselines
+from rftune.emulators.point import PointModel
 from rftune.experiments.lorenz63 import analysis, data, figures, prediction, tables
-from rftune.experiments.outcomes import Stored
 from rftune.experiments.protocol import OUTCOME, training_set
-from rftune.figures import MUTED
+from rftune.experiments.results import Stored
+from rftune.report.style import MUTED
 
 SMALL = {
     "sigma": 10.0,

@@ -5,7 +5,7 @@ import pytest
 import xarray as xr
 
 from rftune import storage
-from rftune.experiments.outcomes import Stored
+from rftune.experiments.results import Stored
 from rftune.experiments.sobol_g import analysis, data, figures, tables
 
 PAPER_T3 = {

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from rftune.data import Dataset, Prediction, as_matrix
-from rftune.scaling import Emulator, Scaling, noise_covariance, noise_factor
+from rftune.regression.scaled import ScaledModel
+from rftune.scaling import Scaling, noise_covariance, noise_factor
 from rftune.seeding import rng_for
 
 
@@ -151,7 +152,7 @@ def test_that_an_emulator_is_its_model_in_physical_units():
         def sample(self, inputs, n_draws, rng):
             return np.tile(inputs, (n_draws, 1, 1))
 
-    emulator = Emulator(scaling, Model())
+    emulator = ScaledModel(scaling, Model())
     x = rng.standard_normal((4, 2))
     expected = scaling.output_mean + scaling.scale_inputs(x) @ scaling.factor.T
     np.testing.assert_allclose(emulator.mean(x), expected)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from rftune import dynamics
+from rftune.analysis import dynamics
 
 
 def decay(states):

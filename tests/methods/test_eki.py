@@ -17,7 +17,7 @@ from reference_eki import (
     eki_linear_posterior,
     eki_perturbed_update,
 )
-from rftune import eki
+from rftune.tuning.optimisers import eki
 
 # (n_members, n_parameters, block sizes): fewer and more data than members, one block and several
 SHAPES = [(5, 3, (12,)), (6, 9, (4, 7, 1)), (30, 4, (3, 5)), (12, 2, (1,)), (8, 5, (8,))]

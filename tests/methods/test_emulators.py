@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import yaml
 
-from rftune import emulators
 from rftune.data import Dataset
+from rftune.emulators import base as emulators
 
 ROOT = Path(__file__).resolve().parents[2]
 DEFAULTS = yaml.safe_load((ROOT / "config/config.yaml").read_text())["defaults"]

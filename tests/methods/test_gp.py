@@ -11,9 +11,10 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 
 import reference_gp
-from rftune import gp
 from rftune.data import Array, Dataset
-from rftune.scaling import Emulator, Scaling
+from rftune.regression import exact_gp as gp
+from rftune.regression.scaled import ScaledModel
+from rftune.scaling import Scaling
 
 SHAPES = [(1, 1), (2, 3), (17, 1), (63, 2), (64, 5), (65, 3), (150, 8)]  # about the panel of 64 rows
 
@@ -155,7 +156,7 @@ def test_that_correlated_noise_gives_the_vector_valued_process_with_kernel_a_dia
     noise = root @ root.T + 0.1 * np.eye(3)
     data = Dataset(3.0 + 2.0 * data.inputs, 5.0 + data.outputs)
     scaling = Scaling.of(data, noise)
-    emulator = Emulator(scaling, gp.fit(scaling.scale(data), hyperparameters))
+    emulator = ScaledModel(scaling, gp.fit(scaling.scale(data), hyperparameters))
     points = 3.0 + 2.0 * rng.standard_normal((6, 2))
 
     prediction = emulator.predict(points)
@@ -213,7 +214,7 @@ def test_that_a_constant_output_survives_and_is_reported(implementation: str) ->
     settings = dataclasses.replace(gp.Settings(), implementation=implementation)
     tuned = gp.tune(scaling.scale(data), settings, np.random.default_rng(0))
     np.testing.assert_array_equal(tuned.noise_only, [True, False])
-    emulator = Emulator(scaling, gp.fit(scaling.scale(data), tuned.hyperparameters))
+    emulator = ScaledModel(scaling, gp.fit(scaling.scale(data), tuned.hyperparameters))
     np.testing.assert_allclose(emulator.mean(data.inputs)[:, 0], 7.0, atol=1e-12)
 
 

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rftune import kernels
+from rftune.features import kernels
 
 EPS = {np.float64: np.finfo(np.float64).eps, np.float32: np.finfo(np.float32).eps}
 COSINE_ERROR = {np.float64: 5e-16, np.float32: 1.5e-7}
@@ -284,7 +284,7 @@ def test_that_threads_give_the_same_digits_as_serial_evaluation():
 
 PROBE = """
 import numpy as np
-from rftune import kernels
+from rftune.features import kernels
 x = kernels.fourier_features(np.full((2, 3), 0.5), np.ones((3, 9)), np.ones(9))
 assert np.allclose(x, np.cos(2.5), rtol=0, atol=1e-15)
 import sys

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from rftune import convergence, mcmc, proposals
+from rftune.inference import diagnostics as convergence
+from rftune.inference import mcmc, proposals
 from rftune.seeding import rng_for
 
 MOVES = get_args(mcmc.Move)

@@ -5,7 +5,7 @@ import pytest
 from scipy.special import gamma
 from scipy.stats import wasserstein_distance
 
-from rftune import metrics
+from rftune.analysis import metrics
 
 
 def test_that_the_error_norm_is_the_mean_of_the_points_norms():

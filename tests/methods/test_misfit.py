@@ -5,11 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from rftune import features, gp, misfit, regression
 from rftune.data import Dataset, Prediction
-from rftune.families import Normal, Priors
-from rftune.scaling import Emulator, Scaling
-from rftune.structures import make_structure
+from rftune.features import drawn as features
+from rftune.features.distribution import make_structure
+from rftune.features.family import Normal, Priors
+from rftune.inference import discrepancy as misfit
+from rftune.regression import exact_gp as gp
+from rftune.regression import weight_space as regression
+from rftune.regression.scaled import ScaledModel
+from rftune.scaling import Scaling
 
 PRIORS = Priors(amplitude=Normal(0.0, 1.0), log_scale=Normal(0.0, 1.0))
 
@@ -41,7 +45,7 @@ def test_that_leaving_a_run_out_is_fitting_without_it(kind):
     runs = runs_of(15, NOISE)
     scaling = Scaling.of(runs, NOISE)  # of all runs: coordinates are no part of the fit
     scaled = scaling.scale(runs)
-    errors, covariances = misfit.leave_one_out(Emulator(scaling, FITS[kind](scaled)), runs, NOISE)
+    errors, covariances = misfit.leave_one_out(ScaledModel(scaling, FITS[kind](scaled)), runs, NOISE)
     for left in (0, 6, 14):
         rest = np.arange(15) != left
         without = FITS[kind](Dataset(scaled.inputs[rest], scaled.outputs[rest])).predict(scaled.inputs[left : left + 1])
@@ -52,7 +56,7 @@ def test_that_leaving_a_run_out_is_fitting_without_it(kind):
 def test_that_a_model_of_other_noise_is_refused():
     runs = runs_of(15, NOISE)
     scaling = Scaling.of(runs, NOISE)
-    model = Emulator(scaling, FITS["gp"](scaling.scale(runs)))
+    model = ScaledModel(scaling, FITS["gp"](scaling.scale(runs)))
     with pytest.raises(ValueError, match="must be below the noise"):
         misfit.leave_one_out(model, runs, 1e-3 * NOISE)
 

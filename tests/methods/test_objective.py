@@ -5,11 +5,12 @@ import pytest
 from sklearn import covariance
 
 from reference import forward_map, kernel_matrix
-from rftune import features, regression
 from rftune.data import Dataset
-from rftune.objective import Objective, Settings, Workspace, ledoit_wolf
+from rftune.features import drawn as features
+from rftune.features.distribution import make_structure
+from rftune.regression import weight_space as regression
 from rftune.scaling import noise_factor
-from rftune.structures import make_structure
+from rftune.tuning.objective import Objective, Settings, Workspace, ledoit_wolf
 
 
 def problem(n_outputs=1, n_samples=20, seed=0, **options):

@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 
 from reference import feature_value, gp_posterior, kernel_matrix, rbf
-from rftune import features, regression
 from rftune.data import Dataset
-from rftune.features import FEATURE_MAPS
+from rftune.features import drawn as features
+from rftune.features.distribution import make_structure
+from rftune.features.drawn import FEATURE_MAPS
+from rftune.regression import weight_space as regression
 from rftune.scaling import noise_factor
-from rftune.structures import make_structure
 
 
 def problem(outputs, n_inputs=2, n_outputs=2, n_features=7, n_samples=9, seed=0):

@@ -7,7 +7,7 @@ import warnings
 import numpy as np
 import pytest
 
-from rftune import sensitivity
+from rftune.analysis import sensitivity
 from rftune.data import Array
 
 ISHIGAMI_BOUNDS = [[-np.pi, np.pi]] * 3

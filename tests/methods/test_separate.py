@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 import yaml
 
-from rftune import emulators, waves
 from rftune.data import Dataset
+from rftune.emulators import base as emulators
+from rftune.regression import waves
 
 DEFAULTS = yaml.safe_load((Path(__file__).resolve().parents[2] / "config/config.yaml").read_text())["defaults"]
 COMMON = DEFAULTS["random_features"] | {

@@ -5,8 +5,18 @@ from itertools import product
 import numpy as np
 import pytest
 
-from rftune import features
-from rftune.structures import FAMILIES, Draw, Family, Nonseparable, Normal, Parameter, Priors, Separable, make_structure
+from rftune.features import drawn as features
+from rftune.features.distribution import (
+    FAMILIES,
+    Draw,
+    Family,
+    Nonseparable,
+    Normal,
+    Parameter,
+    Priors,
+    Separable,
+    make_structure,
+)
 
 CASES = [
     ("lowrank", 3, 1, 2),

@@ -3,12 +3,13 @@
 import numpy as np
 import pytest
 
-from rftune import eki, tuning
 from rftune.data import Dataset
-from rftune.objective import Settings as ObjectiveSettings
+from rftune.features.distribution import Normal, Priors, make_structure
 from rftune.scaling import Scaling
-from rftune.structures import Normal, Priors, make_structure
-from rftune.tuning import Settings, tune
+from rftune.tuning import loop as tuning
+from rftune.tuning.loop import Settings, tune
+from rftune.tuning.objective import Settings as ObjectiveSettings
+from rftune.tuning.optimisers import eki
 
 
 def scaled_problem(n_samples=60):

@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from rftune import verdicts
-from rftune.verdicts import AGREED, BETTER, NOT_COMPARABLE, WORSE
+from rftune.report import verdicts
+from rftune.report.verdicts import AGREED, BETTER, NOT_COMPARABLE, WORSE
 
 
 @pytest.mark.parametrize(

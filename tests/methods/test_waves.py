@@ -3,11 +3,17 @@
 import numpy as np
 import pytest
 
-from rftune import baselines, dynamics, features, kernels, regression, rollouts, waves
+from rftune.analysis import dynamics, rollouts
 from rftune.data import Dataset
-from rftune.scaling import Emulator, Scaling
-from rftune.structures import make_structure
-from rftune.waves import Waves
+from rftune.emulators import point as baselines
+from rftune.features import drawn as features
+from rftune.features import kernels
+from rftune.features.distribution import make_structure
+from rftune.regression import waves
+from rftune.regression import weight_space as regression
+from rftune.regression.scaled import ScaledModel
+from rftune.regression.waves import Waves
+from rftune.scaling import Scaling
 
 
 def emulator(outputs, noise, seed=0, n_features=40, p=3):
@@ -20,7 +26,7 @@ def emulator(outputs, noise, seed=0, n_features=40, p=3):
     scaled = scaling.scale(data)
     structure = make_structure("diagonal", 3, p if outputs == "native" else 1)
     drawn = features.draw(structure, structure.prior_mean, n_features, scaled.outputs.var(axis=0), rng, outputs)
-    return Emulator(scaling, regression.fit(drawn, scaled, 1.0)), inputs
+    return ScaledModel(scaling, regression.fit(drawn, scaled, 1.0)), inputs
 
 
 COMPILED = pytest.mark.skipif(kernels.cosine_rows_numba is None, reason="Numba is missing or switched off")
@@ -39,7 +45,7 @@ def test_that_other_models_are_no_waves():
     _, inputs = emulator("native", 0.01)
     model = baselines.persistence(Dataset(inputs, inputs), np.random.default_rng(0))
     assert waves.waves_of(model) is None
-    assert waves.waves_of(Emulator(Scaling.of(Dataset(inputs, inputs), 1.0), model)) is None
+    assert waves.waves_of(ScaledModel(Scaling.of(Dataset(inputs, inputs), 1.0), model)) is None
 
 
 def random_waves(n_states, n_waves, scale, seed=1):

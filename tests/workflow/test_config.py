@@ -10,9 +10,9 @@ import pytest
 import yaml
 from conftest import CONFIG, ROOT, merged, tiny_config
 
-from rftune import config as rftune_config
-from rftune import emulators
-from rftune.config import ConfigError, check, emulator_settings, without_absent
+from rftune.emulators import base as emulators
+from rftune.workflow import config as rftune_config
+from rftune.workflow.config import ConfigError, check, emulator_settings, without_absent
 
 SCHEMA = yaml.safe_load((ROOT / "workflow/schemas/config.schema.yaml").read_text(encoding="utf-8"))
 

@@ -15,7 +15,7 @@ import pytest
 import yaml
 from conftest import CONFIG, ROOT, Project, merged
 
-from rftune import config as rftune_config
+from rftune.workflow import config as rftune_config
 
 SEED_FOLDER = "ishigami/standard/seed2026"
 TUNED = f"{SEED_FOLDER}/lowrank/tuned-0000-0002.nc"

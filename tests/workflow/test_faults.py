@@ -16,7 +16,8 @@ import h5py
 import pytest
 from conftest import Project
 
-from rftune import folders, storage
+from rftune import storage
+from rftune.workflow import folders
 
 LOWRANK = "ishigami/standard/seed2026/lowrank"
 ANALYSIS = f"results/tiny/{LOWRANK}/analysis.nc"

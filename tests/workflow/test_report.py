@@ -18,8 +18,8 @@ import pytest
 from conftest import ROOT, Project
 from PIL import Image
 
-from rftune import figures
 from rftune.report import reference, tables
+from rftune.report import style as figures
 from rftune.report.page import Artifact, Run, data_uri, inline, render, stage_times
 from rftune.report.run import Job, elapsed, jobs
 

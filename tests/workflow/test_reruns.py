@@ -181,13 +181,13 @@ def test_that_a_changed_setting_reruns_what_depends_on_it(
     ("name", "edit", "expected"),
     [
         pytest.param(
-            "src/rftune/tuning.py",
+            "src/rftune/tuning/loop.py",
             replaced("share < settings.trap_threshold", "2 * share < settings.trap_threshold"),
             stages("tune", "predict", "analyse", emulators=("untuned", "lowrank")) | drawn(*ARTIFACTS),
             id="tuning code reruns the random features, not the data and not the Gaussian process",
         ),
         pytest.param(
-            "src/rftune/gp.py",
+            "src/rftune/regression/exact_gp.py",
             replaced("_PANEL = 64", "_PANEL = 65"),
             stages("tune", "predict", "analyse", emulators=("gp",)) | drawn("F1", "T2_csv", "T2", "verdicts", "report"),
             id="code of the Gaussian process reruns it alone",
@@ -202,13 +202,13 @@ def test_that_a_changed_setting_reruns_what_depends_on_it(
             id="drawing code redraws",
         ),
         pytest.param(
-            "src/rftune/dynamics.py",
+            "src/rftune/analysis/dynamics.py",
             replaced("ESCAPED = 1000.0", "ESCAPED = 999.0"),
             set(),
             id="dynamics have no part in Ishigami",
         ),
         pytest.param(
-            "src/rftune/sensitivity.py",
+            "src/rftune/analysis/sensitivity.py",
             replaced("CONFIDENCE_LEVEL = 0.95", "CONFIDENCE_LEVEL = 0.9"),
             data() | stages("tune", "predict", "analyse") | drawn(*ARTIFACTS),
             id="sensitivity code reruns the data and what follows",
@@ -223,7 +223,7 @@ def test_that_a_changed_setting_reruns_what_depends_on_it(
             "environment.yml", lambda source: "# A comment.\n" + source, set(), id="environment.yml is no code"
         ),
         pytest.param(
-            "src/rftune/tuning.py",
+            "src/rftune/tuning/loop.py",
             lambda source: "# A comment.\n" + source.replace('"""Tuning: ', '"""Other words for tuning: '),
             set(),
             id="comments and docstrings rerun nothing",

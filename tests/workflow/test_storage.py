@@ -14,7 +14,8 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from rftune import jobs, provenance, storage
+from rftune import provenance, storage
+from rftune.workflow import jobs
 
 SETTINGS = {"rank": None, "bounds": [0.5, 2.0], "nested": {"n": 3, "name": "lowrank"}}
 
@@ -151,7 +152,7 @@ def test_that_a_failed_job_says_why_in_one_sentence_and_logs_the_rest(
 
 
 BAR = """
-from rftune.jobs import progress_bar
+from rftune.workflow.jobs import progress_bar
 with progress_bar(3, "tune lowrank") as bar:
     for _ in range(3):
         bar.update()
@@ -175,11 +176,11 @@ def test_that_a_person_at_a_terminal_sees_a_bar_and_a_file_does_not() -> None:
 
 LATE_LIBRARIES = """
 import sys
-from rftune import emulators
-from rftune.jobs import job
+from rftune.emulators import base as emulators
+from rftune.workflow.jobs import job
 from threadpoolctl import threadpool_info
 with job(sys.argv[1]):
-    from rftune import random_features
+    from rftune.emulators.kinds import random_features
     print(*{library["num_threads"] for library in threadpool_info()})
 """
 

@@ -11,9 +11,9 @@ import pytest
 import yaml
 from conftest import CONFIG, ROOT, TINY, Project, merged, tiny_config
 
-from rftune.config import ConfigError
-from rftune.sweeps import plan
-from rftune.sweeps.plan import check_points, make_plan
+from rftune.workflow.config import ConfigError
+from rftune.workflow.sweeps import plan
+from rftune.workflow.sweeps.plan import check_points, make_plan
 
 SHIPPED = sorted(path.stem for path in (ROOT / "config/sweeps").glob("*.yaml"))
 SCHEMAS = [

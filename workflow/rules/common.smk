@@ -17,9 +17,11 @@ gc.set_threshold(100_000, 50, 50)
 ROOT = Path(workflow.basedir)
 # The workflow and its jobs use the library beside it, in whatever environment and on whatever machine they run.
 sys.path.insert(0, str(ROOT / "src"))
-from rftune import config as rftune_config
-from rftune import folders, jobs, provenance
-from rftune.sweeps import plan as sweep_plan
+from rftune.workflow import config as rftune_config
+from rftune import provenance
+from rftune.workflow import folders
+from rftune.workflow import jobs
+from rftune.workflow.sweeps import plan as sweep_plan
 
 jobs.use_library(ROOT / "src")
 
@@ -84,20 +86,20 @@ onstart:
 
 # The modules behind each kind of emulator; emulators.py imports those of the kind that it is asked for.
 BEHIND = {
-    "gp": {"gaussian_process", "gp"},
+    "gp": {"emulators.kinds.gp", "regression.exact_gp"},
     "random_features": {
-        "eki",
-        "families",
-        "features",
-        "kernels",
-        "objective",
-        "random_features",
-        "regression",
-        "separate",
-        "structures",
-        "tuning",
+        "emulators.kinds.random_features",
+        "emulators.per_output",
+        "features.distribution",
+        "features.drawn",
+        "features.family",
+        "features.kernels",
+        "regression.weight_space",
+        "tuning.loop",
+        "tuning.objective",
+        "tuning.optimisers.eki",
     },
-    "baseline": {"baselines"},
+    "baseline": {"emulators.point"},
 }
 
 

@@ -4,8 +4,8 @@ from importlib import import_module
 
 from rftune import storage
 from rftune.experiments.protocol import load_repeats
-from rftune.jobs import job
 from rftune.seeding import rng_for
+from rftune.workflow.jobs import job
 
 
 def main(data_path, prediction_paths, posterior_paths, truth_posterior_path, out_path, labels, seed, settings):

@@ -2,7 +2,7 @@
 
 from rftune import storage
 from rftune.experiments.protocol import training_set
-from rftune.jobs import job
+from rftune.workflow.jobs import job
 
 
 def main(data_path, out_path):

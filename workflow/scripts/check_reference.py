@@ -6,8 +6,8 @@ from pathlib import Path
 
 import yaml
 
-from rftune import config as rftune_config
 from rftune.report import reference
+from rftune.workflow import config as rftune_config
 
 ROOT = Path(__file__).resolve().parents[2]
 

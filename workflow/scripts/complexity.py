@@ -2,8 +2,8 @@
 
 from rftune import storage
 from rftune.experiments.complexity.measurement import Settings, measure
-from rftune.jobs import job, logger
 from rftune.seeding import rng_for
+from rftune.workflow.jobs import job, logger
 
 
 def main(out_path, settings, seed):

@@ -3,8 +3,8 @@
 from importlib import import_module
 
 from rftune import storage
-from rftune.jobs import job
 from rftune.seeding import rng_for
+from rftune.workflow.jobs import job
 
 
 def main(out_path, experiment, case, seed, settings):

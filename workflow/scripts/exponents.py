@@ -5,7 +5,7 @@ import yaml
 
 from rftune import storage
 from rftune.experiments.complexity.tables import exponents_table
-from rftune.jobs import job
+from rftune.workflow.jobs import job
 
 
 def main(measured_path, paper_path, out_path):

@@ -2,8 +2,8 @@
 
 from importlib import import_module
 
-from rftune.figures import save
-from rftune.jobs import job
+from rftune.report.style import save
+from rftune.workflow.jobs import job
 
 
 def main(artifact, experiment, sources, out_paths):

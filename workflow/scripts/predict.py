@@ -5,10 +5,12 @@ from time import perf_counter
 
 import numpy as np
 
-from rftune import baselines, emulators, storage
+from rftune import storage
+from rftune.emulators import base as emulators
+from rftune.emulators import point as baselines
 from rftune.experiments.protocol import OUTCOME, stack_repeats, training_set
-from rftune.jobs import job, peak_memory_mb, progress_bar
 from rftune.seeding import rng_for
+from rftune.workflow.jobs import job, peak_memory_mb, progress_bar
 
 
 def main(data_path, tuned_path, tuning_times_path, out_path, times_path, labels, seed, settings):

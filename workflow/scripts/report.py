@@ -6,10 +6,10 @@ from pathlib import Path
 import pandas as pd
 
 from rftune import provenance, storage
-from rftune.jobs import job
 from rftune.report import reference
 from rftune.report.page import Artifact, Run, render
 from rftune.report.run import jobs, machine
+from rftune.workflow.jobs import job
 
 
 def main(artifacts, verdicts_path, page_path, record_path, config, experiments, seeds, cores, benchmarks, scripts):

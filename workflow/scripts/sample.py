@@ -2,11 +2,12 @@
 
 from importlib import import_module
 
-from rftune import emulators, mcmc, storage
-from rftune.experiments import chains
+from rftune import storage
+from rftune.emulators import base as emulators
 from rftune.experiments.protocol import stack_repeats, training_set
-from rftune.jobs import job
+from rftune.inference import chains, mcmc
 from rftune.seeding import rng_for
+from rftune.workflow.jobs import job
 
 
 def main(data_path, tuned_path, out_path, labels, seed, settings, sampling, likelihood, code):

@@ -4,10 +4,10 @@ from importlib import import_module
 
 import xarray as xr
 
-from rftune import mcmc, storage
-from rftune.experiments import chains
-from rftune.jobs import job
+from rftune import storage
+from rftune.inference import chains, mcmc
 from rftune.seeding import rng_for
+from rftune.workflow.jobs import job
 
 
 def main(data_path, out_path, labels, seed, sampling, code):

@@ -2,9 +2,9 @@
 
 import pandas as pd
 
-from rftune.figures import save
-from rftune.jobs import job
-from rftune.sweeps.figures import sweep_figure
+from rftune.report.style import save
+from rftune.workflow.jobs import job
+from rftune.workflow.sweeps.figures import sweep_figure
 
 
 def main(table_path, settings, title, out_paths):

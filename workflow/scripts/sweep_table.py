@@ -1,8 +1,8 @@
 """Make the table of a sweep, as csv and parquet."""
 
 from rftune import storage
-from rftune.jobs import job
-from rftune.sweeps.tables import Source, sweep_table
+from rftune.workflow.jobs import job
+from rftune.workflow.sweeps.tables import Source, sweep_table
 
 
 def main(sources, csv_path, parquet_path):

@@ -5,8 +5,8 @@ from importlib import import_module
 import yaml
 
 from rftune import storage
-from rftune.experiments.outcomes import Stored
-from rftune.jobs import job
+from rftune.experiments.results import Stored
+from rftune.workflow.jobs import job
 
 
 def main(artifact, experiment, truths, analyses, timings, paper_path, out_path):

@@ -1,9 +1,10 @@
 """Tune one emulator for a chunk of repeats."""
 
-from rftune import emulators, storage
+from rftune import storage
+from rftune.emulators import base as emulators
 from rftune.experiments.protocol import stack_repeats, training_set
-from rftune.jobs import job, logger, peak_memory_mb, progress_bar
 from rftune.seeding import rng_for
+from rftune.workflow.jobs import job, logger, peak_memory_mb, progress_bar
 
 
 def main(data_path, result_path, timing_path, labels, repeats, seed, settings, n_workers):

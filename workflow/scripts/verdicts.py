@@ -5,10 +5,11 @@ from importlib import import_module
 import pandas as pd
 import yaml
 
-from rftune import storage, verdicts
-from rftune.experiments.outcomes import succeeded
+from rftune import storage
 from rftune.experiments.protocol import load_repeats
-from rftune.jobs import job
+from rftune.experiments.results import succeeded
+from rftune.report import verdicts
+from rftune.workflow.jobs import job
 
 
 def main(experiments, table_paths, curve_paths, settings, order, paper_path, out_path):

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from rftune import metrics, sensitivity
+from rftune.analysis import metrics, sensitivity
 from rftune.data import Array, Dataset
-from rftune.experiments.outcomes import succeeded
 from rftune.experiments.protocol import OUTCOME, pack_data
+from rftune.experiments.results import succeeded
 
 
 def design_data(

@@ -17,7 +17,7 @@ import yaml
 
 from rftune.report import tables
 from rftune.report.run import STAGES, Job, elapsed
-from rftune.verdicts import AGREED, NOT_COMPARABLE, RULES, SETTING, VERDICTS, WORSE
+from rftune.report.verdicts import AGREED, NOT_COMPARABLE, RULES, SETTING, VERDICTS, WORSE
 
 FOLDER = Path(__file__).parent
 PARTS = [FOLDER / name for name in ("template.html", "style.css", "script.js")]

@@ -11,8 +11,8 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from rftune.experiments.complexity.verdicts import SYMBOLS
-from rftune.figures import EMULATOR, MUTED, TRUTH, style
-from rftune.verdicts import Rows, keyed
+from rftune.report.style import EMULATOR, MUTED, TRUTH, style
+from rftune.report.verdicts import Rows, keyed
 
 COLOURS = {"gpr": TRUTH, "rfr": EMULATOR}
 ROWS = {

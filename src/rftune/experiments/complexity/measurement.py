@@ -17,9 +17,10 @@ import numpy as np
 import pandas as pd
 from scipy import linalg
 
-from rftune import gp, regression
 from rftune.data import Array, Dataset
-from rftune.features import Features, Fourier
+from rftune.features.drawn import Features, Fourier
+from rftune.regression import exact_gp as gp
+from rftune.regression import weight_space as regression
 
 OPERATIONS = ("space", "assembly", "cholesky", "mean", "covariance")
 VARIABLES = {"gpr": ("n_train", "n_outputs"), "rfr": ("n_train", "n_features", "n_outputs")}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from rftune.verdicts import Evidence, Verdict, directed, keyed
+from rftune.report.verdicts import Evidence, Verdict, directed, keyed
 
 SYMBOLS = {"n_train": "N", "n_features": "M", "n_outputs": "p"}
 TOLERANCE = 0.3  # sizes that fit into two minutes are not yet asymptotic

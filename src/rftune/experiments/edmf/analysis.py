@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from rftune import metrics
+from rftune.analysis import metrics
 from rftune.data import Array
-from rftune.experiments import chains
 from rftune.experiments.edmf.data import prior_of
 from rftune.experiments.protocol import OUTCOME
+from rftune.inference import chains
 from rftune.scaling import noise_factor
 
 COVERAGE = 0.99

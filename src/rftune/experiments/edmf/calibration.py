@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from rftune import eki
 from rftune.data import Array
+from rftune.tuning.optimisers import eki
 
 
 @dataclass(frozen=True, eq=False)

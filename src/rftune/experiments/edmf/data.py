@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from rftune import eki
 from rftune.data import Array, Dataset
 from rftune.experiments.edmf import archive, column, scenarios
 from rftune.experiments.edmf.calibration import Iterates, calibrate
 from rftune.experiments.edmf.parameters import Parameters
 from rftune.experiments.edmf.scenarios import Scenarios
 from rftune.experiments.protocol import pack_data
+from rftune.tuning.optimisers import eki
 
 CASES = ("surrogate", "file")
 

@@ -20,11 +20,11 @@ from matplotlib.ticker import MaxNLocator
 
 from rftune import storage
 from rftune.data import Array
-from rftune.experiments import chains
 from rftune.experiments.edmf.data import prior_of
-from rftune.experiments.outcomes import succeeded
 from rftune.experiments.protocol import load_repeats
-from rftune.figures import EMULATOR, MUTED, TRUTH, Line, cell, convergence_figure, style, table_figure
+from rftune.experiments.results import succeeded
+from rftune.inference import chains
+from rftune.report.style import EMULATOR, MUTED, TRUTH, Line, cell, convergence_figure, style, table_figure
 
 Paths = Sequence[str]
 

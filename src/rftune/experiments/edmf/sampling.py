@@ -7,9 +7,9 @@ from collections.abc import Callable
 import numpy as np
 import xarray as xr
 
-from rftune import misfit
 from rftune.data import Array, Dataset, Model
 from rftune.experiments.edmf.data import has_simulator, prior_of, simulator_of, simulator_order
+from rftune.inference import discrepancy as misfit
 
 LogDensity = Callable[[Array], Array]
 

@@ -11,7 +11,7 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from rftune.experiments.edmf.parameters import Parameters
-from rftune.experiments.outcomes import Stored, counts, mean_and_spread, mean_or_nan, succeeded
+from rftune.experiments.results import Stored, counts, mean_and_spread, mean_or_nan, succeeded
 
 # Our emulators by the paper's row that they stand beside: seconds, training error, test error, ms per likelihood.
 PAPER_ROWS = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from rftune.verdicts import (
+from rftune.report.verdicts import (
     BETTER,
     Evidence,
     Rows,

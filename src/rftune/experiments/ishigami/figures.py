@@ -16,9 +16,9 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, MultipleLocator
 
 from rftune import storage
-from rftune.experiments.outcomes import succeeded
 from rftune.experiments.protocol import load_repeats
-from rftune.figures import DATA, EMULATOR, TRUTH, Line, cell, convergence_figure, style, table_figure
+from rftune.experiments.results import succeeded
+from rftune.report.style import DATA, EMULATOR, TRUTH, Line, cell, convergence_figure, style, table_figure
 
 Paths = Sequence[str]
 

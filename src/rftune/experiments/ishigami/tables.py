@@ -10,9 +10,9 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
+from rftune.analysis.sensitivity import CONFIDENCE_LEVEL
 from rftune.data import Array
-from rftune.experiments.outcomes import Stored, counts, mean_and_spread, succeeded
-from rftune.sensitivity import CONFIDENCE_LEVEL
+from rftune.experiments.results import Stored, counts, mean_and_spread, succeeded
 
 COUNTS = ("n_retunings", "n_failed", "n_restarts", "n_failed_members")
 # The paper's row that each of ours stands beside.

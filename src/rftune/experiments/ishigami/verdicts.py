@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from rftune.verdicts import (
+from rftune.report.verdicts import (
     Evidence,
     Rows,
     Verdict,

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from rftune import dynamics, metrics, storage
+from rftune import storage
+from rftune.analysis import dynamics, metrics
 from rftune.data import Array
 from rftune.experiments.lorenz63.data import Settings
 from rftune.experiments.protocol import OUTCOME

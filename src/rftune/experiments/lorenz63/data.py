@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from rftune import dynamics
+from rftune.analysis import dynamics
 from rftune.data import Array, Dataset
 from rftune.experiments.protocol import pack_data
 

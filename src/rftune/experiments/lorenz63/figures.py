@@ -20,9 +20,9 @@ from rftune import storage
 from rftune.data import Array
 from rftune.experiments.lorenz63.data import SKILL_THRESHOLD
 from rftune.experiments.lorenz63.tables import STATES
-from rftune.experiments.outcomes import succeeded
 from rftune.experiments.protocol import load_repeats
-from rftune.figures import DATA, EMULATOR, MUTED, TRUTH, Line, cell, convergence_figure, style, table_figure
+from rftune.experiments.results import succeeded
+from rftune.report.style import DATA, EMULATOR, MUTED, TRUTH, Line, cell, convergence_figure, style, table_figure
 
 Paths = Sequence[str]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import xarray as xr
 
-from rftune import dynamics, rollouts
+from rftune.analysis import dynamics, rollouts
 from rftune.data import Model
 from rftune.experiments.lorenz63.data import SKILL_THRESHOLD
 

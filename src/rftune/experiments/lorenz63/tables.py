@@ -10,7 +10,7 @@ import pandas as pd
 import xarray as xr
 from numpy.typing import NDArray
 
-from rftune.experiments.outcomes import Stored, counts, mean_and_spread, mean_or_nan, succeeded
+from rftune.experiments.results import Stored, counts, mean_and_spread, mean_or_nan, succeeded
 
 STATES = ("x", "y", "z")
 

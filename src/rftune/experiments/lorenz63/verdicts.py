@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from rftune.experiments.lorenz63.tables import STATES
-from rftune.verdicts import (
+from rftune.report.verdicts import (
     NOT_COMPARABLE,
     Evidence,
     Rows,

@@ -15,9 +15,9 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from rftune import storage
-from rftune.experiments.outcomes import percentiles, succeeded
 from rftune.experiments.protocol import load_repeats
-from rftune.figures import DATA, EMULATOR, TRUTH, Line, cell, style, table_figure
+from rftune.experiments.results import percentiles, succeeded
+from rftune.report.style import DATA, EMULATOR, TRUTH, Line, cell, style, table_figure
 
 Paths = Sequence[str]
 

@@ -10,7 +10,7 @@ import pandas as pd
 import xarray as xr
 
 from rftune.data import Array
-from rftune.experiments.outcomes import Stored, counts, mean_and_spread, mean_or_nan, succeeded
+from rftune.experiments.results import Stored, counts, mean_and_spread, mean_or_nan, succeeded
 
 # The emulators of T3 by the paper's column that they stand beside; the paper's RF ran 8 threads in parallel.
 TIMED = {"gp": "gp", "gp_sklearn": "gp", "rf_serial": "rf_serial", "rf_parallel": "rf_8_threads"}

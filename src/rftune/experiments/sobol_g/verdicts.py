@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from rftune.experiments.sobol_g.tables import TIMED
-from rftune.verdicts import (
+from rftune.report.verdicts import (
     BETTER,
     Evidence,
     Rows,

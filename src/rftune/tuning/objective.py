@@ -13,10 +13,12 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from rftune import features, kernels, regression
 from rftune.data import Array, Dataset
-from rftune.features import Features, Outputs
-from rftune.structures import Structure
+from rftune.features import drawn as features
+from rftune.features import kernels
+from rftune.features.distribution import Structure
+from rftune.features.drawn import Features, Outputs
+from rftune.regression import weight_space as regression
 
 # Beyond this ratio of output variance to noise variance float32 Gram matrices lose the noise: their rounding, about
 # 1e-7 of the largest eigenvalue, reaches the size of the identity that is added to them.

@@ -13,10 +13,11 @@ import numpy as np
 import xarray as xr
 from numpy.random import Generator
 
-from rftune import convergence, mcmc
 from rftune.data import Array
-from rftune.jobs import logger, progress_bar
+from rftune.inference import diagnostics as convergence
+from rftune.inference import mcmc
 from rftune.seeding import rng_for
+from rftune.workflow.jobs import logger, progress_bar
 
 
 @dataclass(frozen=True)

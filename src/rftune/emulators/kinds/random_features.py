@@ -9,12 +9,20 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from rftune import eki, features, metrics, objective, outcomes, regression, separate, tuning
+from rftune.analysis import metrics
 from rftune.data import Array, Dataset, Model
-from rftune.outcomes import TunedEmulator
-from rftune.scaling import Emulator, Scaling
-from rftune.structures import Draw, Normal, Priors, Rank, Structure, make_structure
-from rftune.tuning import Progress
+from rftune.emulators import outcomes
+from rftune.emulators import per_output as separate
+from rftune.emulators.outcomes import TunedEmulator
+from rftune.features import drawn as features
+from rftune.features.distribution import Draw, Normal, Priors, Rank, Structure, make_structure
+from rftune.regression import weight_space as regression
+from rftune.regression.scaled import ScaledModel
+from rftune.scaling import Scaling
+from rftune.tuning import loop as tuning
+from rftune.tuning import objective
+from rftune.tuning.loop import Progress
+from rftune.tuning.optimisers import eki
 
 
 @dataclass(frozen=True)
@@ -98,7 +106,7 @@ class RandomFeatures:
         )
         if self.n_features_pool is not None:
             drawn = regression.strongest(drawn, scaled, 1.0, self._n_predict)
-        return Emulator(scaling, regression.fit(drawn, scaled, noise=1.0))
+        return ScaledModel(scaling, regression.fit(drawn, scaled, noise=1.0))
 
     def n_parameters(self, n_inputs: int, n_outputs: int) -> int:
         """Number of hyperparameters for data of this size."""
@@ -150,7 +158,7 @@ class SeparateOutputs:
             self.scalar.fit(part, np.eye(1), tuned.isel(output=output), stream)
             for output, (part, stream) in enumerate(zip(parts, rng.spawn(len(parts)), strict=True))
         ]
-        return Emulator(scaling, separate.Separate(models))
+        return ScaledModel(scaling, separate.Separate(models))
 
 
 @dataclass(frozen=True)

@@ -12,9 +12,9 @@ from typing import Any, Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from rftune import kernels
 from rftune.data import Array
-from rftune.structures import Structure
+from rftune.features import kernels
+from rftune.features.distribution import Structure
 
 Outputs = Literal["native", "shared"]
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from rftune.data import Array, Dataset, Model, Prediction
-from rftune.waves import Waves, waves_of
+from rftune.regression.waves import Waves, waves_of
 
 
 def columns(data: Dataset) -> list[Dataset]:

@@ -13,11 +13,11 @@ from typing import Literal
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from rftune import eki
 from rftune.data import Array, Dataset
-from rftune.objective import Objective, Workspace
-from rftune.objective import Settings as ObjectiveSettings
-from rftune.structures import Structure
+from rftune.features.distribution import Structure
+from rftune.tuning.objective import Objective, Workspace
+from rftune.tuning.objective import Settings as ObjectiveSettings
+from rftune.tuning.optimisers import eki
 
 EnsembleMap = Callable[[Array, np.random.Generator], Array]
 Progress = Callable[[int, float, int], None]

@@ -10,7 +10,7 @@ import numpy as np
 from arviz_stats.base import array_stats
 
 from rftune.data import Array
-from rftune.mcmc import Chain, Settings
+from rftune.inference.mcmc import Chain, Settings
 
 _TAILS = (0.05, 0.95)  # quantiles whose effective sample size is the tail's (Vehtari et al. 2021)
 

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 import xarray as xr
 
-from rftune import outcomes
-from rftune.baselines import BASELINES, check_sizes_of_persistence
 from rftune.data import Array, Dataset, Model
-from rftune.outcomes import TunedEmulator
+from rftune.emulators import outcomes
+from rftune.emulators.outcomes import TunedEmulator
+from rftune.emulators.point import BASELINES, check_sizes_of_persistence
 
 if TYPE_CHECKING:
-    from rftune.tuning import Progress
+    from rftune.tuning.loop import Progress
 
 
 class EmulatorSettings(Protocol):
@@ -100,13 +100,14 @@ def from_config(config: Mapping[str, Any]) -> EmulatorSettings:
     # A job is for one kind and need not wait for what the others import. Here, and not in `tune` or `fit`, whose time
     # is measured.
     if kind == "gp":
-        from rftune import gaussian_process, gp
+        from rftune.emulators.kinds import gp as gaussian_process
+        from rftune.regression import exact_gp as gp
 
         for name in ("lengthscale_bounds", "amplitude_variance_bounds"):
             options[name] = tuple(options[name])
         return gaussian_process.GaussianProcess(gp.Settings(**options))
     if kind == "random_features":
-        from rftune import random_features
+        from rftune.emulators.kinds import random_features
 
         return random_features.from_options(options)
     raise ValueError(f"kind must be one of {', '.join(BASELINES)}, gp, random_features; got {kind!r}")

@@ -9,13 +9,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 import xarray as xr
 
-from rftune import gp, outcomes
 from rftune.data import Array, Dataset, Model
-from rftune.outcomes import TunedEmulator
-from rftune.scaling import Emulator, Scaling
+from rftune.emulators import outcomes
+from rftune.emulators.outcomes import TunedEmulator
+from rftune.regression import exact_gp as gp
+from rftune.regression.scaled import ScaledModel
+from rftune.scaling import Scaling
 
 if TYPE_CHECKING:
-    from rftune.tuning import Progress
+    from rftune.tuning.loop import Progress
 
 
 @dataclass(frozen=True)
@@ -52,4 +54,4 @@ class GaussianProcess:
     def fit(self, data: Dataset, noise: Array, tuned: xr.Dataset, rng: np.random.Generator) -> Model:
         scaling = Scaling.of(data, noise)
         hyperparameters = gp.Hyperparameters(tuned["amplitude_variances"].values, tuned["lengthscales"].values)
-        return Emulator(scaling, gp.fit(scaling.scale(data), hyperparameters))
+        return ScaledModel(scaling, gp.fit(scaling.scale(data), hyperparameters))

@@ -13,7 +13,8 @@ from typing import Any
 
 import yaml
 
-from rftune.config import (
+from rftune.experiments import EXPERIMENTS
+from rftune.workflow.config import (
     SCHEDULING,
     Config,
     ConfigError,
@@ -26,7 +27,6 @@ from rftune.config import (
     not_finite,
     violations,
 )
-from rftune.experiments import EXPERIMENTS
 
 # Names the combinations of one set of settings, given as text by setting; the workflow hands in Snakemake's Paramspace.
 Namer = Callable[[Sequence[Mapping[str, str]]], Sequence[str]]

@@ -16,9 +16,9 @@ from scipy import linalg
 from scipy.linalg import lapack
 
 from rftune.data import Array, Dataset, Prediction, as_matrix
-from rftune.features import Features, Fourier
+from rftune.features.drawn import Features, Fourier
+from rftune.regression.waves import Waves
 from rftune.scaling import noise_covariance, noise_factor
-from rftune.waves import Waves
 
 # Rows per block in prediction: keeps the feature block of a few thousand features in memory caches.
 BLOCK_ROWS = 2048

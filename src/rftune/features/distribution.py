@@ -14,7 +14,7 @@ from typing import Literal, get_args
 import numpy as np
 
 from rftune.data import Array
-from rftune.families import FAMILIES, Family, Mask, Normal, Parameter, Priors, Sparse, Values
+from rftune.features.family import FAMILIES, Family, Mask, Normal, Parameter, Priors, Sparse, Values
 
 __all__ = [
     "FAMILIES",

@@ -20,7 +20,8 @@ from scipy.linalg import blas, lapack
 from scipy.optimize import Bounds, OptimizeResult, minimize
 
 from rftune.data import Array, Dataset, Prediction, as_matrix
-from rftune.scaling import Emulator, Scaling
+from rftune.regression.scaled import ScaledModel
+from rftune.scaling import Scaling
 
 Objective = Callable[[Array], tuple[float, Array]]
 
@@ -418,8 +419,8 @@ def fit(data: Dataset, hyperparameters: Hyperparameters) -> FittedGP:
     return FittedGP(hyperparameters, data.inputs, np.array(weights), tuple(factors))
 
 
-def emulate(data: Dataset, noise: Any, settings: Settings, rng: np.random.Generator) -> Emulator:
+def emulate(data: Dataset, noise: Any, settings: Settings, rng: np.random.Generator) -> ScaledModel:
     """Scale physical data by their noise (see `scaling.noise_covariance`), tune, fit, wrap for physical coordinates."""
     scaling = Scaling.of(data, noise)
     scaled = scaling.scale(data)
-    return Emulator(scaling, fit(scaled, tune(scaled, settings, rng).hyperparameters))
+    return ScaledModel(scaling, fit(scaled, tune(scaled, settings, rng).hyperparameters))

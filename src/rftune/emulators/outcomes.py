@@ -12,8 +12,8 @@ import xarray as xr
 from rftune.data import OUTCOME, Array
 
 if TYPE_CHECKING:
-    from rftune import tuning
-    from rftune.structures import Structure
+    from rftune.features.distribution import Structure
+    from rftune.tuning import loop as tuning
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,7 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from rftune.data import Array
-from rftune.figures import DATA, MUTED, style
+from rftune.report.style import DATA, MUTED, style
 
 PALETTE = ("#1f5fa8", "#e07b00", "#3a8f5c", "#8a4fa3", "#6b6b6b", "#8c5a2b")
 QUANTITIES = {"test_error": "test error", "seconds": "seconds to tune"}

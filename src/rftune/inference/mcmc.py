@@ -21,8 +21,9 @@ from arviz_stats.base import array_stats
 from numpy.random import Generator
 from scipy.stats import norm
 
-from rftune import proposals, storage
+from rftune import storage
 from rftune.data import Array, as_matrix
+from rftune.inference import proposals
 
 LogDensity = Callable[[Array], Array]  # (n_points, n_parameters) -> (n_points,); -inf outside the support
 Progress = Callable[[str, int, int], None]  # phase ("burn-in" or "sampling"), its steps so far, its steps at most

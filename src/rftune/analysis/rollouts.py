@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from rftune import dynamics, kernels
+from rftune.analysis import dynamics
 from rftune.data import Array, Model, as_matrix
-from rftune.waves import Waves, waves_of
+from rftune.features import kernels
+from rftune.regression.waves import Waves, waves_of
 
 
 def iterate(model: Model, starts: Array, n_steps: int, limit: float = dynamics.ESCAPED) -> Array:

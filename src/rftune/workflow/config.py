@@ -15,7 +15,7 @@ from jsonschema import Draft202012Validator
 from jsonschema.exceptions import ValidationError
 from jsonschema.validators import extend
 
-from rftune import emulators
+from rftune.emulators import base as emulators
 from rftune.experiments import EXPERIMENTS
 
 Config = Mapping[str, Any]

@@ -1,0 +1,1 @@
+"""What is asked of a function or an emulator: sensitivity, dynamics, errors."""

@@ -1,0 +1,1 @@
+"""Conditioning on data: random features in weight space, exact Gaussian processes, sums of waves."""

@@ -1,0 +1,1 @@
+"""The search for hyperparameters: the inverse problem, the loop, and one file per optimiser."""
