@@ -38,7 +38,7 @@ ONE_THREAD = OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1
 
 .DEFAULT_GOAL := help
 .PHONY: help reproduce paper paper-full check-reference sweep test slurm-test setup lint pytest format bench resources \
-	hooks lock clean distclean
+	documents hooks lock clean distclean
 
 help:  ## this list
 	@echo "usage: make TARGET [NAME=value ...]"
@@ -97,6 +97,9 @@ bench: $(INSTALLED)  ## speed and scaling on this machine
 
 resources: $(INSTALLED)  ## config/resources.yaml, what clusters are asked for, from the benchmark files of finished runs
 	@$(PY) benchmarks/resources.py $(ARGS)
+
+documents: $(INSTALLED)  ## config/README.md, config/schema.json and README's table of targets, from the code
+	@$(PY) -m rftune.workflow.documents
 
 hooks: $(INSTALLED)  ## check every commit before it is made (pre-commit)
 	@$(PY) -m pre_commit install

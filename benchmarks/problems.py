@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
+from typing import Literal
 
 import numpy as np
 
@@ -12,9 +13,9 @@ from rftune.data import Array, Dataset
 from rftune.experiments.ishigami.data import BOUNDS
 from rftune.experiments.ishigami.data import ishigami as ishigami_function
 from rftune.experiments.lorenz63.data import lorenz63 as lorenz63_tendency
-from rftune.features.distribution import Structure, make_structure
+from rftune.features.settings import FeatureSettings
 from rftune.scaling import Scaling
-from rftune.tuning.objective import Objective, Settings
+from rftune.tuning.objective import Objective, ObjectiveSettings
 
 
 @dataclass(frozen=True)
@@ -62,15 +63,15 @@ def lorenz63(n_samples: int) -> Dataset:
     return Dataset(trajectory[rows], trajectory[rows + 1] + 0.01 * rng.standard_normal((n_samples, 3)))
 
 
-def structure(size: Size) -> Structure:
-    return make_structure("lowrank", size.n_inputs, 1, size.rank)
+def features(size: Size) -> FeatureSettings:
+    return FeatureSettings(family="lowrank", rank=size.rank)
 
 
-def objective(size: Size, precision: str = "float64") -> Objective:
+def objective(size: Size, precision: Literal["float64", "float32"] = "float64") -> Objective:
     """Two validation folds of 20 %, the paper's."""
     data = ishigami(size.n_samples) if size.n_inputs == 3 else sobol_g(size.n_samples, size.n_inputs)
-    settings = Settings(n_features=size.n_features, precision=precision)  # type: ignore[arg-type]
-    return Objective(data, structure(size), settings, np.random.default_rng(1))
+    settings = ObjectiveSettings(n_features=size.n_features, precision=precision)
+    return Objective(data, features(size), settings, np.random.default_rng(1))
 
 
 def ensemble(problem: Objective, n_members: int) -> Array:

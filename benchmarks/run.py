@@ -14,6 +14,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from time import perf_counter
@@ -29,19 +30,26 @@ from threadpoolctl import threadpool_limits
 from timing import Row, best_seconds, show, verdict
 
 from rftune.analysis import dynamics, rollouts
-from rftune.features import drawn as features
 from rftune.features import kernels
-from rftune.features.distribution import Normal, Priors, make_structure
-from rftune.regression import exact_gp as gp
-from rftune.regression import weight_space as regression
+from rftune.features.distribution import Prior
+from rftune.features.settings import FeatureSettings
+from rftune.regression import exact_gp, weight_space
 from rftune.regression.scaled import ScaledModel
 from rftune.scaling import Scaling
-from rftune.tuning import loop as tuning
-from rftune.tuning import objective
-from rftune.tuning.optimisers import eki
+from rftune.settings import Normal
+from rftune.tuning import loop, objective
+from rftune.tuning.noise import BlockNoise
+from rftune.tuning.optimiser import Problem
+from rftune.tuning.optimisers.eki import EnsembleKalmanInversion
 
 OUT = Path(__file__).resolve().parents[1] / "results" / "bench" / "bench.json"
-JOB_IMPORTS = ("numpy", "rftune.storage", "rftune.emulators", "rftune.sensitivity")
+JOB_IMPORTS = (
+    "numpy",
+    "rftune.storage",
+    "rftune.emulators.kinds.random_features",
+    "rftune.emulators.kinds.gp",
+    "rftune.analysis.sensitivity",
+)
 
 
 def evaluation(sizes: Sequence[Size], n_rounds: int) -> list[Row]:
@@ -81,7 +89,7 @@ def workers(sizes: Sequence[Size], n_members: int, n_rounds: int) -> list[Row]:
     for size in sizes:
         problem = problems.objective(size)
         ensemble = problems.ensemble(problem, n_members)
-        with tuning.worker_pool(problem, 1) as one, tuning.worker_pool(problem, 2) as two:
+        with loop.worker_pool(problem, 1) as one, loop.worker_pool(problem, 2) as two:
             calls: dict[str, Callable[[], Any]] = {
                 "one": lambda: one(ensemble, np.random.default_rng(5)),  # noqa: B023
                 "two": lambda: two(ensemble, np.random.default_rng(5)),  # noqa: B023
@@ -158,7 +166,10 @@ def _least_flops(problem: objective.Objective) -> tuple[float, float]:
 def gaussian_process(n_samples: int, n_inputs: int) -> list[Row]:
     """One tuning with each likelihood: the same optimiser from the same start to the same optimum."""
     data = problems.sobol_g(n_samples, n_inputs)
-    tune = {name: partial(gp.tune, settings=gp.Settings(implementation=name)) for name in ("fast", "sklearn")}
+    tune = {
+        name: partial(exact_gp.tune, settings=exact_gp.SearchSettings(implementation=name))
+        for name in ("fast", "sklearn")
+    }
     tuned, seconds = {}, {}
     for name in tune:
         tune[name](problems.sobol_g(20, 2), rng=np.random.default_rng(7))  # imports and first calls
@@ -188,19 +199,19 @@ def eki_update(n_members: int, n_fold: int, n_parameters: int, n_rounds: int) ->
     factors = [rng.standard_normal((n_fold, n_fold)) for _ in range(2)]
     blocks = [factor @ factor.T / n_fold + np.eye(n_fold) for factor in factors]
     covariance = np.block([[blocks[0], np.zeros((n_fold, n_fold))], [np.zeros((n_fold, n_fold)), blocks[1]]])
-    noise = eki.BlockNoise.from_covariances(blocks)
-    state = eki.init(np.zeros(n_parameters), np.ones(n_parameters), n_members, rng)
+    noise, step = BlockNoise.from_covariances(blocks), 0.5
+    optimiser = EnsembleKalmanInversion(n_members=n_members, step="constant", step_size=step, inflation=0.0)
+    problem = Problem(np.zeros(2 * n_fold), noise, np.zeros(n_parameters), np.ones(n_parameters))
+    state = optimiser.start(problem, rng)
     outputs = np.tanh(state.ensemble @ rng.standard_normal((n_parameters, 2 * n_fold)))
-    target, step = outputs[0], 0.5
+    problem = replace(problem, target=outputs[0])
     # the perturbations that the step draws, in the coordinates of the data
     perturbations = np.random.default_rng(9).standard_normal(outputs.shape) / np.sqrt(step)
     for factor, columns in zip(noise.chol_lower, (slice(0, n_fold), slice(n_fold, None)), strict=True):
         perturbations[:, columns] = perturbations[:, columns] @ factor.T
-    settings = eki.Settings(step="constant", step_size=step, inflation=0.0)
-    given = {"target": target, "noise": noise, "prior_std": np.ones(n_parameters), "settings": settings}
     calls: dict[str, Callable[[], Any]] = {
-        "textbook": lambda: plain.eki_update(state.ensemble, outputs, target, covariance, step, perturbations),
-        "ensemble space": lambda: eki.step(state, outputs, rng=np.random.default_rng(9), **given)[0].ensemble,
+        "textbook": lambda: plain.eki_update(state.ensemble, outputs, outputs[0], covariance, step, perturbations),
+        "ensemble space": lambda: optimiser.tell(state, outputs, problem, np.random.default_rng(9))[0].ensemble,
     }
     np.testing.assert_allclose(calls["ensemble space"](), calls["textbook"](), atol=1e-8)
     seconds = best_seconds(calls, n_rounds)
@@ -216,17 +227,16 @@ def eki_update(n_members: int, n_fold: int, n_parameters: int, n_rounds: int) ->
 def tuning_shares(size: Size, n_members: int, n_iterations: int) -> list[Row]:
     """Where one tuning on one worker spends its time; Γ's evaluations count as evaluations."""
     data = problems.ishigami(size.n_samples)
-    structure = problems.structure(size)
-    settings = tuning.Settings(objective.Settings(size.n_features), n_members, n_iterations)
-    tune = partial(tuning.tune, data, structure, settings)
+    settings = _tuning(size.n_features, n_members, n_iterations)
+    tune = partial(loop.tune, data, problems.features(size), settings)
     tune(np.random.default_rng(10))  # imports and first calls
     with (
         _stopwatch(objective.Objective, "evaluate") as evaluate,
         _stopwatch(objective.Objective, "noise_covariances") as noise,
-        _stopwatch(eki, "step") as update,
+        _stopwatch(EnsembleKalmanInversion, "tell") as update,
     ):
         tuned = tune(np.random.default_rng(10))
-    in_noise = sum(evaluate[: settings.objective.noise_draws])  # they come first; no restart at this seed
+    in_noise = sum(evaluate[: settings.noise_draws])  # they come first; no restart at this seed
     parts = {
         f"{len(evaluate)} evaluations": sum(evaluate),
         f"{len(update)} EKI steps": sum(update),
@@ -235,6 +245,11 @@ def tuning_shares(size: Size, n_members: int, n_iterations: int) -> list[Row]:
     parts["all else"] = tuned.seconds - sum(parts.values())
     parts["total"] = tuned.seconds
     return [{"part": name, "ms": 1e3 * value, "share": value / tuned.seconds} for name, value in parts.items()]
+
+
+def _tuning(n_features: int, n_members: int, n_iterations: int) -> loop.TuningSettings:
+    optimiser = EnsembleKalmanInversion(n_members=n_members)
+    return loop.TuningSettings(n_features=n_features, n_iterations=n_iterations, optimiser=optimiser)
 
 
 @contextmanager
@@ -258,11 +273,12 @@ def integrator(n_samples: int, n_members: int, n_features: int, n_predict: int, 
     data = problems.lorenz63(n_samples)
     scaling = Scaling.of(data, 1e-4)
     scaled = scaling.scale(data)
-    structure = make_structure("lowrank", 3, 3, 4, Priors(amplitude=Normal(0.0, 2.0), log_scale=Normal(-1.0, 1.5)))
-    settings = tuning.Settings(objective.Settings(n_features), n_members, 20)
-    tuned = tuning.tune(scaled, structure, settings, np.random.default_rng(11))
-    drawn = features.draw(structure, tuned.parameters, n_predict, scaled.outputs.var(axis=0), np.random.default_rng(12))
-    model = ScaledModel(scaling, regression.fit(drawn, scaled, 1.0))
+    prior = Prior(amplitude=Normal(0.0, 2.0), log_scale=Normal(-1.0, 1.5))
+    features = FeatureSettings(family="lowrank", rank=4, prior=prior)
+    tuned = loop.tune(scaled, features, _tuning(n_features, n_members, 20), np.random.default_rng(11))
+    structure, variance = features.structure(3, 3), scaled.outputs.var(axis=0)
+    drawn = features.sample(structure, tuned.parameters, n_predict, variance, np.random.default_rng(12))
+    model = ScaledModel(scaling, weight_space.fit(drawn, scaled, 1.0))
     start = data.inputs[:1]
     np.testing.assert_allclose(rollouts.iterate(model, start, 20), dynamics.iterate(model.mean, start, 20), rtol=1e-8)
     calls: dict[str, Callable[[], Any]] = {

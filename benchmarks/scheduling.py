@@ -22,7 +22,7 @@ SMALL: dict[str, Any] = {
     "ishigami": {
         "data": {"n_train": 40, "n_base": 64},
         "analysis": {"n_bootstrap": 2},
-        "emulators": {"lowrank": {"objective": {"noise_draws": 2}, "n_iterations": 1, "n_features_predict": 10}},
+        "emulators": {"lowrank": {"tuning": {"noise_draws": 2, "n_iterations": 1}, "prediction": {"n_features": 10}}},
     }
 }
 
@@ -76,7 +76,11 @@ def _snakemake(folder: Path, n_points: int, *arguments: str) -> float:
         "repeats": REPEATS,
         "repeats_per_job": REPEATS,
         "runs": [
-            {"experiment": "ishigami", "emulator": "lowrank", "grid": {"n_members": list(range(2, n_points + 2))}}
+            {
+                "experiment": "ishigami",
+                "emulator": "lowrank",
+                "grid": {"tuning.optimiser.n_members": list(range(2, n_points + 2))},
+            }
         ],
     }
     (folder / "sweep.yaml").write_text(yaml.safe_dump(sweep), encoding="utf-8")

@@ -1,8 +1,34 @@
-"""Slow textbook twins of the fast paths, written as the formulas are printed."""
+"""Slow textbook twins of the fast paths, written as the formulas are printed; and what many tests make first."""
 
 from __future__ import annotations
 
+import sys
+from importlib import import_module
+
 import numpy as np
+
+from rftune.features import drawn
+from rftune.features.feature_map import MAPS
+from rftune.features.settings import FeatureSettings
+
+
+def make_structure(family, n_inputs, n_outputs, rank=None, **settings):
+    """The distribution of native features from a family's name or block, see `FeatureSettings`."""
+    return FeatureSettings(family=family, rank=rank, **settings).structure(n_inputs, n_outputs)
+
+
+def draw_features(structure, parameters, n_features, output_variance, rng, outputs="native", feature_map="fourier"):
+    """A draw from a structure, see `drawn.draw`."""
+    return drawn.draw(structure, parameters, n_features, output_variance, rng, outputs, MAPS.read(feature_map))
+
+
+def add_kind(monkeypatch, folder, package, name, source):
+    """Add the file of a kind to those of a package, until the test ends."""
+    (folder / f"{name}.py").write_text(source, encoding="utf-8")
+    home, module = import_module(package), f"{package}.{name}"
+    monkeypatch.setattr(home, "__path__", [*home.__path__, str(folder)])
+    monkeypatch.setitem(sys.modules, module, None)  # so that what the test imports is forgotten when it ends
+    del sys.modules[module]
 
 
 def feature_value(features, x, m):

@@ -36,7 +36,7 @@ LEVELS = (
     {"emulators"},
     {"experiments"},
 )
-DRAWING = {"figures", "style"}
+DRAWING = {"convergence", "figures", "style"}
 PICKLES = {"cloudpickle", "dill", "marshal", "pickle", "shelve"}
 GENERATORS = {"BitGenerator", "Generator", "PCG64", "PCG64DXSM", "Philox", "SeedSequence", "default_rng"}
 MAX_LINES = 450

@@ -23,7 +23,7 @@ ENVIRONMENT = yaml.safe_load((ROOT / "environment.yml").read_text(encoding="utf-
 CONDA_NAMES = {"matplotlib-base": "matplotlib", "snakemake-minimal": "snakemake"}
 CONDA_ONLY = {"pip", "python"}
 # name of the import -> name of the distribution, where they differ
-IMPORT_NAMES = {"PIL": "pillow", "sklearn": "scikit-learn", "yaml": "pyyaml"}
+IMPORT_NAMES = {"PIL": "pillow", "pydantic_core": "pydantic", "sklearn": "scikit-learn", "yaml": "pyyaml"}
 
 
 def bounds(lines: list[str]) -> dict[str, SpecifierSet]:

@@ -105,3 +105,22 @@ class Scaling:
 
     def unscale_covariance(self, covariance: Array) -> Array:
         return self.factor @ covariance @ self.factor.T
+
+
+@dataclass(frozen=True, eq=False)
+class Training:
+    """What an emulator learns from.
+
+    Attributes
+    ----------
+    data
+        Physical inputs and outputs.
+    noise : (n_outputs, n_outputs)
+        Covariance of the outputs' noise.
+    """
+
+    data: Dataset
+    noise: Array
+
+    def scaling(self) -> Scaling:
+        return Scaling.of(self.data, self.noise)

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import xarray as xr
 
 from rftune import provenance
@@ -69,6 +70,12 @@ def save(result: xr.Dataset, path: str | Path, *, settings: Any, seed: int) -> N
     }
     with atomic_path(path) as temporary:
         _write(result.assign_attrs(record), temporary)
+
+
+def save_table(table: pd.DataFrame, path: str | Path, float_format: str | None = "%.6g") -> None:
+    """Write a table as csv: six digits of a number, so that the last ones, which depend on the machine, do not show."""
+    with atomic_path(path) as temporary:
+        table.to_csv(temporary, index=False, lineterminator="\n", float_format=float_format)
 
 
 def load(path: str | Path) -> xr.Dataset:

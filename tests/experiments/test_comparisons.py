@@ -3,27 +3,58 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 import yaml
 
+from rftune.emulators.listed import Listed
+from rftune.experiments.base import experiments
 from rftune.experiments.complexity import measurement
+from rftune.experiments.complexity.figures import draw_costs
+from rftune.experiments.complexity.settings import ComplexitySettings, Sizes, VariedSizes
 from rftune.experiments.complexity.tables import exponents_table, slope
-from rftune.report.verdicts import Evidence, Verdict
+from rftune.experiments.results import Results
+from rftune.report.verdicts import Evidence, Verdict, convergence
 
 ROOT = Path(__file__).resolve().parents[2]
 PAPER = yaml.safe_load((ROOT / "config/paper_values.yaml").read_text(encoding="utf-8"))
 TABLES = ROOT / "results/paper/tables"
 
 
-def compared(experiment: str, tables: dict[str, pd.DataFrame], **curves: Any) -> list[Verdict]:
+# The emulators that are looked for, by role.
+ROLES = {
+    "ishigami": {"gp": "gp", "rf": "lowrank", "rf_untuned": "untuned"},
+    "sobol_g": {
+        **{"gp": "gp", "gp_sklearn": "gp_sklearn", "rf": "lowrank", "rf_untuned": "untuned"},
+        **{"rf_serial": "rf_serial", "rf_parallel": "rf_parallel"},
+    },
+    "lorenz63": {"gp": "gp", "rf": "nonseparable_4", "rf_untuned": "untuned"},
+    "edmf": {
+        **{"gp": "gp", "rf_untuned": "untuned"},
+        **{"rf_separable_5_1": "separable_5_1", "rf_nonseparable_1": "nonseparable_1"},
+    },
+    "complexity": {},
+}
+
+
+def listed(name: str, role: str) -> Listed:
+    """An emulator, lowrank of rank 4 where it is one of random features."""
+    features = {"family": {"name": "lowrank"}, "rank": 4, "separable": False}
+    tuning = None if role == "rf_untuned" else {"n_features": 100}
+    settings = {"kind": "gp"} if "gp" in role else {"kind": "random_features", "features": features, "tuning": tuning}
+    return Listed(name, name, role, settings)
+
+
+def compared(experiment: str, tables: dict[str, pd.DataFrame], *absent: str) -> list[Verdict]:
+    """Verdicts of an experiment, in which emulators of some roles are not run."""
+    emulators = {name: listed(name, role) for role, name in ROLES[experiment].items() if role not in absent}
     module = import_module(f"rftune.experiments.{experiment}.verdicts")
-    found: list[Verdict] = module.compare(Evidence(tables, curves), PAPER)
+    found: list[Verdict] = module.compare(Evidence(tables, emulators), PAPER)
     return found
 
 
@@ -31,9 +62,20 @@ def committed(*names: str) -> dict[str, pd.DataFrame]:
     return {name: pd.read_csv(TABLES / f"{name}.csv") for name in names}
 
 
-@pytest.mark.parametrize("experiment", ["ishigami", "sobol_g", "lorenz63", "edmf", "complexity"])
+@pytest.mark.parametrize("experiment", experiments())
 def test_that_nothing_is_said_of_what_is_not_there(experiment: str) -> None:
     assert compared(experiment, {}) == []
+
+
+@pytest.mark.parametrize(("experiment", "roles"), ROLES.items())
+def test_that_an_emulator_that_is_not_run_is_left_out(experiment: str, roles: dict[str, str]) -> None:
+    tables = committed(*(one.id for one in experiments()[experiment].artifacts if one.table))
+    whole = compared(experiment, tables)
+    for role, name in roles.items():
+        fewer = {key: table[~table.isin([name]).any(axis=1)] for key, table in tables.items()}
+        found = compared(experiment, fewer, role)
+        assert len(found) < len(whole)
+        assert {(line.id, line.quantity) for line in found} <= {(line.id, line.quantity) for line in whole}
 
 
 def test_that_every_number_of_t2_is_named() -> None:
@@ -83,7 +125,8 @@ def edmf_tables() -> dict[str, pd.DataFrame]:
 
 
 def test_that_every_number_of_t5_and_t6_is_named() -> None:
-    found = compared("edmf", edmf_tables(), F11=np.exp(-np.arange(21.0))[None])
+    found = compared("edmf", edmf_tables())
+    found += convergence("F11", PAPER["convergence"], np.exp(-np.arange(21.0))[None])
     assert all(line.verdict == "agreed" for line in found if line.id == "T5")
     assert sum(line.id == "T5" for line in found) == 15
     named = [line for line in found if line.id == "T6" and line.rule.startswith("not compared")]
@@ -138,27 +181,33 @@ def test_that_a_slope_is_the_exponent_of_a_power_law() -> None:
 
 def test_that_measured_space_has_the_papers_exponents() -> None:
     """Bytes are counted, so their exponents are sharp; times at these sizes are noise, and only to be positive."""
-    settings = measurement.Settings(
+    settings = ComplexitySettings(
         n_inputs=2,
         n_points=3,
         repeats=1,
-        base=measurement.Sizes(n_train=60, n_features=200, n_outputs=2),
-        sizes={"n_train": [40, 80, 160], "n_features": [100, 200, 400], "n_outputs": [1, 2, 4]},
+        base=Sizes(n_train=60, n_features=200, n_outputs=2),
+        sizes=VariedSizes(n_train=(40, 80, 160), n_features=(100, 200, 400), n_outputs=(1, 2, 4)),
     )
     measured = measurement.measure(settings, np.random.default_rng(0))
     assert (measured["cost"] > 0).all()
-    table = exponents_table(measured, PAPER["T1"])
+    results = Results(tables={"measured": measured}, paper=PAPER, artifact="T1")
+    table = exponents_table(results)
     assert len(table) == (2 + 3) * len(measurement.OPERATIONS)
     space = table[table["operation"] == "space"]
     np.testing.assert_allclose(space["exponent"], space["paper_exponent"], atol=0.1)
     found = compared("complexity", {"T1": table})
     assert len(found) == sum(len(entry) for method in PAPER["T1"].values() for entry in method.values())
     assert {line.kind for line in found if "space" in line.quantity} == {"value"}
+    panels = draw_costs(replace(results, tables={"measured": measured, "T1": table})).axes
+    assert [len(axis.texts) for axis in panels] == [2, 1, 2] * 4, "GPR has no features"
+    assert "RFR 0.00 (paper 0)" in [text.get_text() for text in panels[0].texts]
 
 
 def test_that_the_measured_models_are_right() -> None:
     """The dense GP and the RFR predict with the covariances of their textbook formulas."""
-    settings = measurement.Settings(2, 3, 1, measurement.Sizes(5, 40, 2), {})
+    sizes = Sizes(n_train=5, n_features=40, n_outputs=2)
+    varied = VariedSizes(n_train=(5, 6), n_features=(40, 50), n_outputs=(2, 3))
+    settings = ComplexitySettings(n_inputs=2, n_points=3, repeats=1, base=sizes, sizes=varied)
     for make in measurement.MODELS.values():
         model = make(settings, settings.base, np.random.default_rng(1))
         covariance = model.operations["covariance"]()

@@ -4,26 +4,47 @@ from __future__ import annotations
 
 import os
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 
 import h5netcdf
 import numpy as np
+import pandas as pd
 import pytest
 import xarray as xr
+import yaml
+from matplotlib.table import Table
 from scipy import stats
 
 from rftune import storage
-from rftune.data import Prediction
-from rftune.emulators import base as emulators
-from rftune.emulators.kinds import gp as gaussian_process
-from rftune.experiments.edmf import analysis, archive, calibration, data, figures, prediction, sampling, tables
+from rftune.data import Model, Prediction
+from rftune.emulators.base import Task
+from rftune.emulators.kinds.constant import Constant
+from rftune.emulators.kinds.gp import GaussianProcess
+from rftune.experiments.base import experiment
+from rftune.experiments.edmf import (
+    analysis,
+    archive,
+    calibration,
+    data,
+    figures,
+    prediction,
+    sampling,
+    tables,
+    verdicts,
+)
+from rftune.experiments.edmf.data import EDMFData
 from rftune.experiments.edmf.parameters import Parameters
 from rftune.experiments.protocol import stack_repeats, training_set
-from rftune.experiments.results import Stored
-from rftune.inference import chains, mcmc
-from rftune.inference import discrepancy as misfit
+from rftune.experiments.results import Listed, Results, Stored
+from rftune.inference import chains, discrepancy, mcmc
+from rftune.inference.settings import SamplingSettings
+from rftune.report import style
+from rftune.report.verdicts import Evidence
 from rftune.seeding import rng_for
-from rftune.tuning.optimisers import eki
+from rftune.tuning.optimisers.eki import EnsembleKalmanInversion
+
+PAPER = yaml.safe_load((Path(__file__).resolve().parents[2] / "config/paper_values.yaml").read_text(encoding="utf-8"))
 
 PARAMETERS = {
     "entrainment_factor": {"bounds": [0.0, 1.0], "prior_mean": 0.13},
@@ -50,7 +71,19 @@ needs_real_data = pytest.mark.skipif(not REAL, reason="RFTUNE_EDMF_DATA does not
 
 @pytest.fixture(scope="module")
 def surrogate() -> xr.Dataset:
-    return data.make_data(data.Settings(**SMALL), rng_for(1, "edmf"))
+    return EDMFData(**SMALL).make(rng_for(1, "edmf"))
+
+
+def process_of(data: xr.Dataset) -> Model:
+    """A fitted Gaussian process."""
+    training, process = training_set(data), GaussianProcess()
+    tuned = process.tune(Task(training, rng_for(1)))
+    return process.fit(training, tuned.result, rng_for(1))
+
+
+def parameters(entries: dict[str, dict]) -> Parameters:
+    bounds, means = ([entry[key] for entry in entries.values()] for key in ("bounds", "prior_mean"))
+    return Parameters(tuple(entries), np.array(bounds), np.array(means))
 
 
 class Parabola:
@@ -66,7 +99,7 @@ class Parabola:
 
 
 def test_that_physical_and_unconstrained_parameters_map_onto_each_other():
-    prior = Parameters.of(PARAMETERS)
+    prior = parameters(PARAMETERS)
     unconstrained = np.random.default_rng(0).normal(size=(20, 5))
     physical = prior.constrain(unconstrained)
     low, high = prior.bounds.T
@@ -76,18 +109,18 @@ def test_that_physical_and_unconstrained_parameters_map_onto_each_other():
 
 
 def test_that_the_prior_is_a_unit_normal_about_its_mean():
-    prior = Parameters.of(PARAMETERS)
+    prior = parameters(PARAMETERS)
     points = np.random.default_rng(0).normal(size=(6, 5))
     exact = stats.multivariate_normal(prior.unconstrained_mean, np.eye(5)).logpdf(points)
     np.testing.assert_allclose(np.diff(prior.log_prior(points)), np.diff(exact), rtol=1e-10)
 
 
 def test_that_values_outside_their_bounds_are_named():
-    prior = Parameters.of(PARAMETERS)
+    prior = parameters(PARAMETERS)
     with pytest.raises(ValueError, match=r"tke_ed_coeff must lie strictly between .* got 0.01 in row 0"):
         prior.unconstrain(np.array([[0.1, 0.5, 0.01, 0.2, 0.4]]))
     with pytest.raises(ValueError, match=r"the prior mean of a must lie between its bounds 0, 1; got 1\.5"):
-        Parameters.of({"a": {"bounds": [0, 1], "prior_mean": 1.5}})
+        parameters({"a": {"bounds": [0, 1], "prior_mean": 1.5}})
 
 
 # Calibration
@@ -104,9 +137,8 @@ def test_that_calibration_of_a_linear_model_approaches_its_posterior():
         observation,
         noise,
         np.zeros(2),
-        n_members=400,
+        EnsembleKalmanInversion(n_members=400, step="constant", step_size=0.1, inflation=0.0),
         n_iterations=11,
-        settings=eki.Settings(step="constant", step_size=0.1, inflation=0.0),
         rng=rng,
     )
     precision = np.eye(2) + matrix.T @ np.linalg.solve(noise, matrix)
@@ -132,11 +164,11 @@ def test_that_failed_runs_are_left_out_and_counted():
 
 
 def test_that_the_last_iteration_is_the_test_set(surrogate):
-    assert data.shape(data.Settings(**SMALL)) == (24, 5, 4)
-    training, noise = training_set(surrogate)
-    assert training.inputs.shape == (24, 5)
-    assert noise.shape == (4, 4)
-    np.testing.assert_array_equal(surrogate["points"].values[~surrogate["is_test"].values], training.inputs)
+    assert EDMFData(**SMALL).shape == (24, 5, 4)
+    training = training_set(surrogate)
+    assert training.data.inputs.shape == (24, 5)
+    assert training.noise.shape == (4, 4)
+    np.testing.assert_array_equal(surrogate["points"].values[~surrogate["is_test"].values], training.data.inputs)
     assert int(surrogate["is_test"].sum()) == 12
 
 
@@ -147,7 +179,7 @@ def test_that_the_stored_scenarios_give_the_simulator_back(surrogate):
 
 
 def test_that_the_noise_is_variability_plus_inflation(surrogate):
-    inflated = data.make_data(data.Settings(**{**SMALL, "inflation": 0.5}), rng_for(1, "edmf"))
+    inflated = EDMFData(**{**SMALL, "inflation": 0.5}).make(rng_for(1, "edmf"))
     theta = data.simulator_order(data.prior_of(surrogate), surrogate["true_parameters"].values[None])
     path = data.simulator_of(surrogate).mean(theta)[0]
     grown = np.diagonal(inflated["noise_covariance"].values - surrogate["noise_covariance"].values)
@@ -164,7 +196,19 @@ def test_that_the_noise_is_variability_plus_inflation(surrogate):
 )
 def test_that_settings_of_the_simulator_are_checked(change, message):
     with pytest.raises(ValueError, match=message):
-        data.Settings(**{**SMALL, **change})
+        EDMFData(**{**SMALL, **change})
+
+
+def test_that_there_is_one_case():
+    edmf = experiment("edmf")
+    entries = {"data": {name: entry for name, entry in SMALL.items() if name != "source"}, "likelihood": {}}
+    entries |= {"sampling": {}, "repeats": 1, "emulators": {"gp": {"kind": "gp"}}}
+    own, file = (edmf.Settings(**entries, source=source) for source in (None, "runs.nc"))
+    assert edmf.cases(own) == {"surrogate": EDMFData(**SMALL)}
+    assert edmf.cases(file) == {"file": EDMFData(**{**SMALL, "source": "runs.nc"})}
+    assert [edmf.is_case(name) for name in ("surrogate", "file", "other")] == [True, True, False]
+    left_out = {one.id for one in edmf.artifacts_of(own)} - {one.id for one in edmf.artifacts_of(file)}
+    assert left_out == {"edmf_truth_posterior"}
 
 
 # Archives
@@ -179,7 +223,7 @@ def write_archive(path: Path, names=("b", "a"), n_outputs=3, fill=None) -> tuple
     with h5netcdf.File(path, "w") as file:
         runs, reference = file.create_group("particle_diags"), file.create_group("reference")
         runs.dimensions = {"iteration": 4, "param": len(names), "particle": 5, "out_full": n_outputs}
-        runs.create_variable("param", ("param",), data=np.array(names, dtype="S8"))
+        runs.create_variable("param", ("param",), data=np.array(names, dtype="S32"))
         runs.create_variable("phi", ("iteration", "param", "particle"), data=physical)
         runs.create_variable("g_full", ("iteration", "out_full", "particle"), data=outputs)
         reference.dimensions = {"out_full": n_outputs, "other": n_outputs}
@@ -188,7 +232,7 @@ def write_archive(path: Path, names=("b", "a"), n_outputs=3, fill=None) -> tuple
     return physical, outputs
 
 
-AB = Parameters.of({name: {"bounds": [0.0, 1.0], "prior_mean": 0.5} for name in ("a", "b")})
+AB = parameters({name: {"bounds": [0.0, 1.0], "prior_mean": 0.5} for name in ("a", "b")})
 
 
 @pytest.mark.parametrize("fill", [None, 9.969209968386869e36])
@@ -222,18 +266,17 @@ def test_that_a_file_that_cannot_be_used_says_why(tmp_path):
         archive.read(str(tmp_path / "other.nc"), AB)
 
 
+def settings_of_file(path: Path, *names: str) -> EDMFData:
+    entries = {name: {"bounds": [0.0, 1.0], "prior_mean": 0.5} for name in names}
+    return EDMFData(**{**SMALL, "source": str(path), "parameters": entries})
+
+
 def test_that_a_file_of_any_size_becomes_training_data(tmp_path):
     write_archive(tmp_path / "runs.nc", n_outputs=7)
-    settings = data.Settings(
-        **{
-            **SMALL,
-            "source": str(tmp_path / "runs.nc"),
-            "parameters": {name: {"bounds": [0.0, 1.0], "prior_mean": 0.5} for name in ("a", "b")},
-        }
-    )
-    made = data.make_data(settings, np.random.default_rng(0))
-    assert data.shape(settings) == (9, 2, 7)
-    assert training_set(made)[0].inputs.shape == (9, 2)
+    settings = settings_of_file(tmp_path / "runs.nc", "a", "b")
+    made = settings.make(np.random.default_rng(0))
+    assert settings.shape == (9, 2, 7)
+    assert training_set(made).data.inputs.shape == (9, 2)
     assert int(made["n_failed_runs"]) == 1
     assert np.isnan(made["true_parameters"]).all()
     assert sampling.log_posterior_of_truth(made) is None
@@ -241,9 +284,9 @@ def test_that_a_file_of_any_size_becomes_training_data(tmp_path):
 
 @needs_real_data
 def test_that_the_public_data_are_read_as_they_are():
-    settings = data.Settings(**{**SMALL, "source": REAL})
-    made = data.make_data(settings, np.random.default_rng(0))
-    assert data.shape(settings) == (450, 5, 42)
+    settings = EDMFData(**{**SMALL, "source": REAL})
+    made = settings.make(np.random.default_rng(0))
+    assert settings.shape == (450, 5, 42)
     assert made.sizes["point"] == 500
     assert list(made["parameter"].values) == list(PARAMETERS)
     np.testing.assert_allclose(made["noise_covariance"].values, np.eye(42), atol=1e-7)
@@ -253,15 +296,18 @@ def test_that_the_public_data_are_read_as_they_are():
     assert final[1] == pytest.approx(0.683, abs=0.001)
 
 
+def constant_predictions(made: xr.Dataset) -> xr.Dataset:
+    """Predictions of the training mean, with what a tuning says of itself."""
+    constant = Constant().fit(training_set(made), xr.Dataset(), np.random.default_rng(0))
+    said = {"failure": "", "n_restarts": 0, "n_failed_members": 0, "objective_ratio": np.nan}
+    predicted = stack_repeats([prediction.predict(constant, made)], [0])
+    return predicted.assign({name: ("repeat", [value]) for name, value in said.items()})
+
+
 @needs_real_data
 def test_that_the_training_mean_of_the_public_data_scores_as_known():
-    made = data.make_data(data.Settings(**{**SMALL, "source": REAL}), np.random.default_rng(0))
-    training, noise = training_set(made)
-    constant = emulators.Baseline("constant").fit(training, noise, xr.Dataset(), np.random.default_rng(0))
-    predicted = stack_repeats([prediction.predict(constant, made)], [0])
-    said = {"failure": "", "n_restarts": 0, "n_failed_members": 0, "objective_ratio": np.nan}
-    predicted = predicted.assign({name: ("repeat", [value]) for name, value in said.items()})
-    found = analysis.analyse(made, predicted, np.random.default_rng(0))
+    made = EDMFData(**{**SMALL, "source": REAL}).make(np.random.default_rng(0))
+    found = analysis.analyse(made, constant_predictions(made), np.random.default_rng(0))
     assert float(found["test_error"][0]) == pytest.approx(11.35, abs=0.005)
     assert float(found["training_error"][0]) == pytest.approx(16.88, abs=0.005)
 
@@ -296,15 +342,14 @@ def test_that_the_log_posterior_has_the_emulators_covariance_in_it():
 
 
 def test_that_the_log_posterior_may_have_the_misfit_at_the_latest_training_runs_in_it(surrogate):
-    training, noise = training_set(surrogate)
-    process = gaussian_process.GaussianProcess()
-    model = process.fit(training, noise, process.tune(training, noise, rng_for(1)).result, rng_for(1))
+    training, model = training_set(surrogate), process_of(surrogate)
     latest = sampling.latest_runs(surrogate, 1)
-    np.testing.assert_array_equal(latest.inputs, training.inputs[-12:])
-    np.testing.assert_array_equal(latest.outputs, training.outputs[-12:])
-    np.testing.assert_array_equal(sampling.latest_runs(surrogate, 9).inputs, training.inputs)
+    np.testing.assert_array_equal(latest.inputs, training.data.inputs[-12:])
+    np.testing.assert_array_equal(latest.outputs, training.data.outputs[-12:])
+    np.testing.assert_array_equal(sampling.latest_runs(surrogate, 9).inputs, training.data.inputs)
     points = surrogate["points"].values[:5]
-    widened = surrogate.assign(noise_covariance=surrogate["noise_covariance"] + misfit.covariance(model, latest, noise))
+    misfit = discrepancy.covariance(model, latest, training.noise)
+    widened = surrogate.assign(noise_covariance=surrogate["noise_covariance"] + misfit)
     found = sampling.log_posterior(model, surrogate, misfit_ensembles=1)(points)
     np.testing.assert_allclose(found, sampling.log_posterior(model, widened)(points), rtol=1e-12)
     assert (found != sampling.log_posterior(model, surrogate)(points)).all()
@@ -320,10 +365,7 @@ def test_that_the_simulators_posterior_has_the_simulator_in_it(surrogate):
 
 
 def test_that_a_likelihood_is_timed(surrogate):
-    training, noise = training_set(surrogate)
-    model = gaussian_process.GaussianProcess()
-    fitted = model.fit(training, noise, model.tune(training, noise, np.random.default_rng(0)).result, None)
-    assert 0 < prediction.measure(fitted, surrogate)["likelihood_seconds"] < 1
+    assert 0 < prediction.measure(process_of(surrogate), surrogate)["likelihood_seconds"] < 1
 
 
 def stored_chain(samples: np.ndarray) -> xr.Dataset:
@@ -351,20 +393,102 @@ def test_that_distances_are_from_the_simulators_posterior_in_prior_standard_devi
     np.testing.assert_array_equal(far["posterior_covered"], [0.0, 0.0])
 
 
+def read_back(table: pd.DataFrame, path: Path) -> pd.DataFrame:
+    """A table as figures and verdicts get it."""
+    table.to_csv(path, index=False)
+    return pd.read_csv(path)
+
+
 def test_that_emulators_are_compared_also_where_nothing_was_sampled(tmp_path):
     """As a data file has it when every emulator is `sampled: false`."""
     truth = xr.Dataset({"prior_distance": np.nan, "prior_covered": ("input", np.full(2, np.nan))})
     once = {name: ("repeat", [value]) for name, value in (("training_error", 4.6), ("test_error", 9.6))}
     once |= {"failure": ("repeat", [""]), "n_restarts": ("repeat", [0]), "n_failed_members": ("repeat", [0])}
     times = {"seconds": ("repeat", [20.0]), "likelihood_seconds": ("repeat", [0.002])}
-    stored = {"truth": truth, "gp": xr.Dataset(once), "times": xr.Dataset(times)}
-    for name, results in stored.items():
-        storage.save(results, tmp_path / f"{name}.nc", settings={}, seed=1)
-    sources = [[Stored("file", 1, "gp", [str(tmp_path / f"{name}.nc")])] for name in stored]
-    table = tables.emulators_table(*sources, paper={})
+    stored = []
+    for stage, results in {"truth": truth, "analysis": xr.Dataset(once), "times": xr.Dataset(times)}.items():
+        storage.save(results, tmp_path / f"{stage}.nc", settings={}, seed=1)
+        stored.append(Stored(stage, "file", 1, "" if stage == "truth" else "gp", [str(tmp_path / f"{stage}.nc")]))
+    emulators = {"gp": Listed("gp", "GP", "gp", {"kind": "gp"})}
+    table = tables.emulators_table(Results(stored, emulators))
     assert table["n_converged"].isna().all()
-    table.to_csv(tmp_path / "T6.csv", index=False)
-    assert figures.draw_emulators([str(tmp_path / "T6.csv")]) is not None
+    shown = {"T6": read_back(table, tmp_path / "T6.csv")}
+    assert figures.draw_emulators(Results([], emulators, shown)) is not None
+    assert figures.draw_distances(Results([], emulators, shown)) is not None
+
+
+@pytest.fixture
+def of_a_file(tmp_path):
+    """Stored results of a file with one of the paper's parameters and another one, and of two emulators.
+
+    One of them is in no role, and its chain has not converged.
+    """
+    names, found = ("mine", "entrainment_factor"), []
+    write_archive(tmp_path / "runs.nc", names=names, n_outputs=7)
+    made = settings_of_file(tmp_path / "runs.nc", *names).make(np.random.default_rng(0))
+
+    def keep(stage, result, emulator=""):
+        path = tmp_path / f"{stage}-{emulator}.nc"
+        storage.save(result, path, settings={}, seed=1)
+        found.append(Stored(stage, "file", 1, emulator, [str(path)]))
+
+    keep("data", made)
+    keep("posterior", xr.Dataset())
+    keep("truth", analysis.analyse_truth(made, xr.Dataset(), np.random.default_rng(1)))
+    for emulator, converged in (("process", True), ("another", False)):
+        chain = stored_chain(np.random.default_rng(2).normal(size=(400, 2))).assign(converged=converged)
+        posteriors = stack_repeats([chain], [0])
+        rng, predictions = np.random.default_rng(3), constant_predictions(made)
+        keep("posterior", posteriors, emulator)
+        keep("analysis", analysis.analyse(made, predictions, rng, posteriors, xr.Dataset()), emulator)
+        keep("times", xr.Dataset({name: ("repeat", [1.0]) for name in ("seconds", "likelihood_seconds")}), emulator)
+    emulators = {"process": Listed("process", "GP", "gp", {"kind": "gp"})}
+    emulators |= {"another": Listed("another", "something else", "", {"kind": "constant"})}
+    results = Results(found, emulators, {}, PAPER)
+    made_tables = {"T5": tables.parameters_table(results), "T6": tables.emulators_table(results)}
+    return replace(results, tables={id: read_back(table, tmp_path / id) for id, table in made_tables.items()})
+
+
+def test_that_a_file_with_other_parameters_and_emulators_ends_in_tables(of_a_file):
+    bounds = of_a_file.tables["T5"].set_index("parameter")
+    assert list(bounds.index) == ["mine", "entrainment_factor"]
+    assert np.isnan(bounds.loc["mine", "paper_prior_mean"])
+    assert bounds.loc["entrainment_factor", "paper_prior_mean"] == 0.13
+    assert {"posterior_process", "posterior_another"} <= set(bounds)
+    rows = of_a_file.tables["T6"].set_index("emulator")
+    assert list(rows.index) == ["prior", "process", "another"]
+    assert rows.loc["process", "paper_test_error"] == PAPER["T6"]["gp"][2]
+    assert np.isnan(rows.loc["another", "paper_test_error"])
+
+
+def texts_of(table: Table) -> list[list[str]]:
+    cells = table.get_celld()
+    n_rows, n_columns = (1 + max(place) for place in zip(*cells, strict=True))
+    return [[cells[row, column].get_text().get_text() for column in range(n_columns)] for row in range(n_rows)]
+
+
+def test_that_a_file_with_other_parameters_and_emulators_ends_in_figures(of_a_file):
+    shown = texts_of(figures.draw_parameters(of_a_file).axes[0].tables[0])
+    assert shown[0][2:] == ["mine", "entrainment_factor"]
+    assert [row[1] for row in shown[-2:]] == ["GP", "something else"]
+    assert shown[4][2:] == ["–", "0.13"]  # the paper's prior means
+    names = [row[1] for row in texts_of(figures.draw_emulators(of_a_file).axes[0].tables[0])]
+    assert names == ["emulator", "prior", "GP", "something else"]
+    figure = figures.draw_posterior(of_a_file)
+    legend = figure.subfigs[0].legends[0]
+    assert [text.get_text() for text in legend.get_texts()] == ["GP", "something else: not converged"]
+    assert [line.get_color() for line in legend.get_lines()] == [style.TRUTH, style.EMULATOR]
+    assert figure.subfigs[0].axes[-1].get_xlabel() == "entrainment\nfactor"
+    assert figure.subfigs[0].axes[2].get_xlabel() == "mine"
+
+
+def test_that_a_file_with_other_parameters_and_emulators_ends_in_verdicts(of_a_file):
+    found = verdicts.compare(Evidence(of_a_file.tables, of_a_file.emulators), PAPER)
+    assert {line.quantity.partition(",")[0] for line in found if line.id == "T5"} == {"entrainment_factor"}
+    named = [line.quantity for line in found if line.id == "T6" and line.rule.startswith("not compared")]
+    assert [name.rpartition(", ")[2] for name in named] == ["GP"] * 4
+    unknown = Evidence({"T5": of_a_file.tables["T5"].iloc[:1]}, of_a_file.emulators)
+    assert verdicts.compare(unknown, PAPER) == []
 
 
 def test_that_the_prior_is_measured_beside_the_posterior():
@@ -394,7 +518,7 @@ def test_that_a_checkpoint_belongs_to_its_inputs(tmp_path):
 
 def test_that_an_interrupted_chain_goes_on_to_the_same_digits(tmp_path, monkeypatch):
     monkeypatch.setattr(mcmc, "_SECONDS_BETWEEN_CHECKPOINTS", 0.0)
-    settings = mcmc.Settings(n_walkers=6, n_steps=600, min_burn_in=120, max_burn_in=120, block=60)
+    settings = SamplingSettings(n_walkers=6, n_steps=600, min_burn_in=120, max_burn_in=120, block=60)
     start = np.random.default_rng(0).normal(size=(6, 2))
 
     def density(points):
@@ -415,6 +539,12 @@ def test_that_an_interrupted_chain_goes_on_to_the_same_digits(tmp_path, monkeypa
     assert source("killed").checkpoint.is_file()
     resumed = chains.sampled(density, start, settings, source("killed"))
     assert resumed.identical(chains.sampled(density, start, settings, source("undisturbed")))
+
+
+def test_that_one_parameter_is_enough_to_start_from(tmp_path):
+    write_archive(tmp_path / "runs.nc", names=("a",))
+    made = settings_of_file(tmp_path / "runs.nc", "a").make(np.random.default_rng(0))
+    assert sampling.start(made, 6, np.random.default_rng(0)).shape == (6, 1)
 
 
 def test_that_walkers_start_around_the_last_ensemble(surrogate):

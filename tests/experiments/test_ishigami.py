@@ -1,19 +1,28 @@
 """The Ishigami experiment: closed forms, data, analysis, table and figures."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 import xarray as xr
+import yaml
 
 from rftune import storage
+from rftune.emulators.listed import Listed
 from rftune.experiments.ishigami import analysis, data, figures, tables
 from rftune.experiments.protocol import load_repeats, training_set
-from rftune.experiments.results import Stored
+from rftune.experiments.results import Results, Stored
 
 ROOT = Path(__file__).resolve().parents[2]
-SETTINGS = data.Settings(a=7.0, b=0.1, noise_variance=0.01, n_train=60, n_base=64)
+SETTINGS = data.IshigamiData(a=7.0, b=0.1, noise_variance=0.01, n_train=60, n_base=64)
+FEATURES = {"kind": "random_features", "features": {"family": {"name": "lowrank"}}}
+EMULATORS = {
+    "gp": Listed("gp", "GP", "gp", {"kind": "gp"}),
+    "untuned": Listed("untuned", "RF untuned", "rf_untuned", {**FEATURES, "tuning": None}),
+    "lowrank": Listed("lowrank", "RF lowrank", "rf", {**FEATURES, "tuning": {"n_features": 150}}),
+}
 PAPER = {
     "quantities": ["V1", "V2", "V3", "TV1", "TV2", "TV3"],
     "analytic": [0.314, 0.442, 0.0, 0.557, 0.442, 0.244],
@@ -26,7 +35,7 @@ PAPER = {
 
 @pytest.fixture(scope="module")
 def made():
-    return data.make_data(SETTINGS, np.random.default_rng(0))
+    return SETTINGS.make(np.random.default_rng(0))
 
 
 def test_that_the_function_has_sine_squared():
@@ -62,20 +71,20 @@ def test_that_the_analytic_indices_round_to_the_papers():
 
 
 def test_that_training_data_are_noisy_rows_of_the_design(made):
-    training, noise = training_set(made)
+    training = training_set(made)
     rows = made["train_rows"].values
-    assert len(set(rows.tolist())) == training.n_samples == 60
-    np.testing.assert_array_equal(training.inputs, made["points"].values[rows])
-    residual = training.outputs - made["truth"].values[rows]
+    assert len(set(rows.tolist())) == training.data.n_samples == 60
+    np.testing.assert_array_equal(training.data.inputs, made["points"].values[rows])
+    residual = training.data.outputs - made["truth"].values[rows]
     # χ² with 60 degrees of freedom: five standard deviations of the sample variance
     assert abs(residual.var() / 0.01 - 1) < 5 * np.sqrt(2 / 60)
-    np.testing.assert_array_equal(noise, [[0.01]])
+    np.testing.assert_array_equal(training.noise, [[0.01]])
     assert made["points"].shape == (64 * 8, 3)
 
 
 def test_that_too_many_training_points_are_refused():
     with pytest.raises(ValueError, match="n_train must be between 1 and the design's 512 rows; got 600"):
-        data.Settings(a=7.0, b=0.1, noise_variance=0.01, n_train=600, n_base=64)
+        data.IshigamiData(a=7.0, b=0.1, noise_variance=0.01, n_train=600, n_base=64)
 
 
 def predictions_like(made, deviations):
@@ -127,62 +136,92 @@ def test_that_a_constant_emulator_has_no_indices(made):
 
 @pytest.fixture
 def stored(made, tmp_path):
-    """Stored data and analyses of two emulators with three repeats, one of which failed."""
-    save = {"settings": {}, "seed": 1}
-    storage.save(made, tmp_path / "data.nc", **save)
-    storage.save(analysis.analyse_truth(made, 10, np.random.default_rng(0)), tmp_path / "truth.nc", **save)
-    paths = []
-    for name in ("gp", "lowrank"):
+    """Stored data, analyses of three emulators with three repeats of which one failed, predictions and a tuning."""
+
+    def store(stage, emulator, result):
+        path = tmp_path / f"{emulator}-{stage}.nc"
+        storage.save(result, path, settings={}, seed=1)
+        return Stored(stage, "standard", 1, emulator, [str(path)])
+
+    truth = analysis.analyse_truth(made, 10, np.random.default_rng(0))
+    found = [store("truth", "", truth), store("data", "", made)]
+    for name in EMULATORS:
         noise = np.random.default_rng(1).standard_normal((3, 512, 1))
         predictions = predictions_like(made, list(0.1 * noise))
         predictions["failure"].values[2] = "ended at the zero predictor" if name == "lowrank" else ""
         predictions["n_restarts"].values[1] = 1
-        result = analysis.analyse(made, predictions, 10, np.random.default_rng(0))
-        paths.append(str(tmp_path / f"{name}.nc"))
-        storage.save(result, paths[-1], **save)
-    return str(tmp_path / "data.nc"), paths
-
-
-def sources(data_path, paths):
-    labelled = [Stored("standard", 1, name, [path]) for name, path in zip(("gp", "lowrank"), paths, strict=True)]
-    truth_path = data_path.replace("data.nc", "truth.nc")
-    return [Stored("standard", 1, "", [truth_path])], labelled, []
-
-
-def test_that_the_table_counts_failures_and_leaves_them_out(stored):
-    data_path, paths = stored
-    table = tables.indices_table(*sources(data_path, paths), PAPER)
-    row = table[(table["source"] == "lowrank") & (table["quantity"] == "TV2")].iloc[0]
-    kept = storage.load(paths[1])["total"].values[:2, 1]
-    assert (row["n_retunings"], row["n_failed"], row["n_restarts"]) == (3, 2, 1)  # a restart is a failed attempt
-    assert row["mean"] == pytest.approx(kept.mean())
-    assert row["std"] == pytest.approx(kept.std(ddof=1))
-    assert row["standard_error"] == pytest.approx(kept.std(ddof=1) / np.sqrt(2))
-    assert (row["paper_mean"], row["paper_std"]) == (0.498, 0.038)
-    assert set(table["source"]) == {"analytic", "empirical", "gp", "lowrank"}
-
-
-def test_that_figures_are_drawn_from_stored_results(made, stored, tmp_path):
-    data_path, paths = stored
-    storage.save(predictions_like(made, [0.0, 0.1]), tmp_path / "p.nc", settings={}, seed=1)
-    slices = figures.draw_slices([data_path], *[[str(tmp_path / "p.nc")]] * 3)
-    assert len(slices.axes) == 12
-    assert [axis.get_xlabel() for axis in slices.axes[-3:]] == ["$x_1$", "$x_2$", "$x_3$"]
+        found.append(store("predicted", name, predictions))
+        found.append(store("analysis", name, analysis.analyse(made, predictions, 10, np.random.default_rng(0))))
     misfit = np.array([[4.0, 2.0, 1.0], [8.0, 4.0, 4.0]])
     tuned = xr.Dataset(
         {"misfit": (("repeat", "iteration"), misfit), "failure": ("repeat", np.array(["", "x"], dtype=object))},
         coords={"repeat": [0, 1]},
     )
-    storage.save(tuned, tmp_path / "t.nc", settings={}, seed=1)
-    axis = figures.draw_convergence([str(tmp_path / "t.nc")], [str(ROOT / "config/paper_values.yaml")]).axes[0]
+    return [*found, store("tuned", "lowrank", tuned)]
+
+
+@pytest.fixture
+def results(stored):
+    return Results(stored, EMULATORS, {}, {"T2": PAPER}, "T2")
+
+
+def test_that_the_table_counts_failures_and_leaves_them_out(results):
+    table = tables.indices_table(results)
+    row = table[(table["source"] == "lowrank") & (table["quantity"] == "TV2")].iloc[0]
+    kept = results.one("analysis", role="rf")["total"].values[:2, 1]
+    assert (row["n_retunings"], row["n_failed"], row["n_restarts"]) == (3, 2, 1)  # a restart is a failed attempt
+    assert row["mean"] == pytest.approx(kept.mean())
+    assert row["std"] == pytest.approx(kept.std(ddof=1))
+    assert row["standard_error"] == pytest.approx(kept.std(ddof=1) / np.sqrt(2))
+    assert (row["paper_mean"], row["paper_std"]) == (0.498, 0.038)
+    assert set(table["source"]) == {"analytic", "empirical", "gp", "untuned", "lowrank"}
+
+
+def test_that_the_papers_rows_stand_beside_emulators_of_their_kind(results):
+    first = tables.indices_table(results).groupby("source").first()
+    assert first.loc["gp", "paper_mean"] == 0.309
+    assert np.isnan(first.loc["gp", "paper_std"])
+    assert (first.loc["lowrank", "paper_mean"], first.loc["lowrank", "paper_std"]) == (0.308, 0.024)
+    assert np.isnan(first.loc["untuned", "paper_mean"]), "the paper prints tuned ones alone"
+
+
+def test_that_seeds_are_pooled_beside_each_of_them(results):
+    again = [replace(one, seed=2) for one in results.stored if one.stage in ("truth", "analysis")]
+    several = replace(results, stored=[*results.stored, *(one for one in again if one.emulator != "untuned")])
+    table = tables.indices_table(several)
+    assert table["seed"].unique().tolist() == [1, 2, "all"]
+    assert table[table["seed"] == "all"].set_index(["source", "quantity"])["std"]["gp", "V1"] == 0.0
+    lines = text_of(figures.draw_table(replace(several, tables={"T2": table})))
+    assert lines.count("GP") == 3
+    assert lines.count("RF untuned") == 2, "it is not run at the further seed"
+    assert lines.count("analytic") == 1, "it is the same for all seeds"
+
+
+def text_of(picture):
+    return [cell.get_text().get_text() for cell in picture.axes[0].tables[0].get_celld().values()]
+
+
+def test_that_slices_are_drawn_of_truth_and_emulators_in_their_roles(results):
+    slices = figures.draw_slices(results)
+    assert len(slices.axes) == 12
+    assert [axis.get_xlabel() for axis in slices.axes[-3:]] == ["$x_1$", "$x_2$", "$x_3$"]
+    names = [axis.get_ylabel().partition("\n")[0] for axis in slices.axes[::3]]
+    assert names == ["truth", "RF untuned", "GP, tuned", "RF lowrank, tuned"]
+
+
+def test_that_convergence_is_drawn_without_failed_re_tunings_in_the_median(results):
+    paper = yaml.safe_load((ROOT / "config/paper_values.yaml").read_text(encoding="utf-8"))
+    axis = figures.draw_convergence(replace(results, paper=paper, artifact="F7")).axes[0]
     np.testing.assert_array_equal(axis.lines[0].get_ydata(), [1.0, 0.5, 0.25])
     np.testing.assert_array_equal(axis.lines[2].get_ydata(), [1.0, 0.5, 0.25])  # the median leaves the failed one out
-    table = tables.indices_table(*sources(data_path, paths), PAPER)
-    table.to_csv(tmp_path / "T2.csv", index=False)
-    picture = figures.draw_table([str(tmp_path / "T2.csv")])
-    texts = [cell.get_text().get_text() for cell in picture.axes[0].tables[0].get_celld().values()]
+
+
+def test_that_the_table_is_drawn_from_its_csv(results, tmp_path):
+    tables.indices_table(results).to_csv(tmp_path / "T2.csv", index=False)
+    texts = text_of(figures.draw_table(replace(results, tables={"T2": pd.read_csv(tmp_path / "T2.csv")})))
     assert "0.498 (.038)" in texts
     assert "2/3" in texts
+    assert {"empirical, truth on the design", "RF untuned", "RF lowrank"} < set(texts)
 
 
 def test_that_chunks_come_back_in_the_order_of_repeats(tmp_path):
@@ -193,8 +232,6 @@ def test_that_chunks_come_back_in_the_order_of_repeats(tmp_path):
     assert merged["x"].values.tolist() == merged["repeat"].values.tolist() == [0, 1, 2, 3]
 
 
-def test_that_a_table_is_plain_csv(stored, tmp_path):
-    data_path, paths = stored
-    table = tables.indices_table(*sources(data_path, paths), PAPER)
-    table.to_csv(tmp_path / "t.csv", index=False)
-    assert len(pd.read_csv(tmp_path / "t.csv")) == 2 * 6 + 2 * 7
+def test_that_a_table_is_plain_csv(results, tmp_path):
+    tables.indices_table(results).to_csv(tmp_path / "t.csv", index=False)
+    assert len(pd.read_csv(tmp_path / "t.csv")) == 2 * 6 + 3 * 7

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import hashlib
 import os
 import re
@@ -16,7 +15,8 @@ from typing import Any
 
 import pytest
 import yaml
-from snakemake.utils import update_config
+
+from rftune.workflow.config import over
 
 ROOT = Path(__file__).resolve().parents[2]
 CONFIG = yaml.safe_load((ROOT / "config/config.yaml").read_text(encoding="utf-8"))
@@ -29,19 +29,15 @@ WILDCARDS = re.compile(r"^ *wildcards: (.*)$", re.MULTILINE)
 Job = tuple[str, str]
 
 
-def merged(base: dict[str, Any], overrides: dict[str, Any]) -> dict[str, Any]:
-    """The base with the overrides in it, as snakemake merges config files."""
-    result = copy.deepcopy(base)
-    update_config(result, copy.deepcopy(overrides))
-    return result
-
-
 def tiny_config(overrides: dict[str, Any] | None = None) -> dict[str, Any]:
     """The paper's config at sizes that run in seconds, Ishigami alone."""
-    config = merged(CONFIG, TINY)
+    config = over(CONFIG, TINY)
     emulators = config["ishigami"]["emulators"]
-    config["ishigami"]["emulators"] = {name: emulators[name] for name in TINY["ishigami"]["emulators"]}
-    return merged(config, overrides or {})
+    config["ishigami"] = {
+        **config["ishigami"],
+        "emulators": {name: emulators[name] for name in TINY["ishigami"]["emulators"]},
+    }
+    return over(config, overrides or {})
 
 
 class Project:
@@ -118,7 +114,8 @@ class Project:
             jobs.add((rule, " ".join(value for _, value in pairs if value not in ("ishigami", "standard"))))
         counted = re.search(r"^total +(\d+)$", output, re.MULTILINE)
         assert len(jobs) == (int(counted[1]) if counted else 0), output
-        collecting = re.compile(r"all|begin|sweep|timed|(data|tune|predict|analyse)_(ishigami|sobol_g|lorenz63)")
+        stages = r"(data|tune|predict|analyse)_(ishigami|sobol_g|lorenz63)"
+        collecting = re.compile(rf"default|all|begin|sweep|timed|{stages}")
         return {job for job in jobs if not collecting.fullmatch(job[0])}
 
     def hashes(self) -> dict[str, str]:

@@ -21,8 +21,10 @@ from typing import Any
 
 import pandas as pd
 import yaml
-from conftest import CONFIG, ROOT, Project, merged, tiny_config
+from conftest import CONFIG, ROOT, Project, tiny_config
 from slurm_cluster import Cluster, Unavailable, install
+
+from rftune.workflow.config import over
 
 # As the profile says, but for a cluster without accounting and for people who wait.
 SLURM = (
@@ -51,7 +53,7 @@ FAULTS: dict[str, Any] = {
     "ishigami": {
         "repeats": 3,
         "repeats_per_job": 1,
-        "emulators": {"lowrank": {"n_iterations": 200, "n_members": 60, "n_features": 100}},
+        "emulators": {"lowrank": {"tuning": {"n_features": 100, "n_iterations": 200, "optimiser": {"n_members": 60}}}},
     }
 }
 LOWRANK = "ishigami/standard/seed2026/lowrank"
@@ -61,7 +63,7 @@ TUNED = [f"results/tiny/{LOWRANK}/tuned-000{repeat}-000{repeat}.nc" for repeat i
 def quick_ishigami() -> dict[str, Any]:
     """The quick preset of Ishigami, in the folder where tests look."""
     preset = yaml.safe_load((ROOT / "config/quick.yaml").read_text(encoding="utf-8"))
-    return merged(merged(CONFIG, preset), {"experiments": ["ishigami"], "results": "results/tiny"})
+    return over(over(CONFIG, preset), {"experiments": ["ishigami"], "results": "results/tiny"})
 
 
 def project(folder: Path, config: dict[str, Any]) -> Project:

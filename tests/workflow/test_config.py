@@ -8,30 +8,25 @@ from typing import Any
 
 import pytest
 import yaml
-from conftest import CONFIG, ROOT, merged, tiny_config
+from conftest import CONFIG, ROOT, tiny_config
 
-from rftune.emulators import base as emulators
 from rftune.workflow import config as rftune_config
-from rftune.workflow.config import ConfigError, check, emulator_settings, without_absent
-
-SCHEMA = yaml.safe_load((ROOT / "workflow/schemas/config.schema.yaml").read_text(encoding="utf-8"))
+from rftune.workflow.config import Config, ConfigError, over, read
 
 
 def changed(path: str, value: Any) -> dict[str, Any]:
-    """The paper's config with one entry changed."""
-    config = deepcopy(CONFIG)
+    """The paper's config with one entry changed; blocks that lack it get it."""
     *parents, last = path.split(".")
-    block = config
-    for key in parents:
-        block = block[key]
-    block[last] = value
-    return config
+    change: Any = {last: value}
+    for key in reversed(parents):
+        change = {key: change}
+    return over(deepcopy(CONFIG), change)
 
 
 def problems(config: dict[str, Any]) -> list[str]:
     """The lines of the message, one per problem."""
     with pytest.raises(ConfigError) as caught:
-        check(config, SCHEMA)
+        read(config)
     first, *rest = str(caught.value).split("\n")
     assert first == "the config cannot be used:"
     assert all(line.startswith("  - ") for line in rest)
@@ -41,11 +36,11 @@ def problems(config: dict[str, Any]) -> list[str]:
 @pytest.mark.parametrize("name", ["config.yaml", "quick.yaml", "full.yaml", "data_draws.yaml"])
 def test_that_the_presets_pass(name: str) -> None:
     preset = yaml.safe_load((ROOT / "config" / name).read_text(encoding="utf-8"))
-    check(without_absent(merged(CONFIG, preset)), SCHEMA)
+    read(over(CONFIG, preset))
 
 
 def test_that_the_tests_own_config_passes() -> None:
-    check(tiny_config(), SCHEMA)
+    read(tiny_config())
 
 
 @pytest.mark.parametrize(
@@ -59,20 +54,44 @@ def test_that_the_tests_own_config_passes() -> None:
             "sweep, sweep_points, cluster, defaults, ishigami, sobol_g, lorenz63, edmf, complexity",
         ),
         ("ishigami.repeat", 1, "ishigami: unknown key 'repeat'; did you mean 'repeats'?"),
-        ("seed", -1, "seed must be at least 0; got -1 (root seed)"),
-        ("seed", None, "seed must be of type integer; got None (root seed)"),
-        ("seed", True, "seed must be of type integer; got True (root seed)"),
-        ("ishigami", None, "ishigami must be of type object; got None"),
-        ("ishigami.repeats", 0, "ishigami.repeats must be at least 1; got 0 (number of re-tunings)"),
-        ("ishigami.repeats", 3.0, "ishigami.repeats must be of type integer; got 3.0 (number of re-tunings)"),
-        ("ishigami.repeats", "3", "ishigami.repeats must be of type integer; got '3' (number of re-tunings)"),
+        (
+            "seed",
+            -1,
+            "seed must be at least 0; got -1 (root of all randomness; every job derives its generator from it)",
+        ),
+        (
+            "seed",
+            None,
+            "seed must be of type integer; got None (root of all randomness; every job derives its generator from it)",
+        ),
+        (
+            "seed",
+            True,
+            "seed must be of type integer; got True (root of all randomness; every job derives its generator from it)",
+        ),
+        ("ishigami", None, "ishigami must be a block of settings; got None"),
+        (
+            "ishigami.repeats",
+            0,
+            "ishigami.repeats must be at least 1; got 0 (re-tunings on the same data; no emulator has more)",
+        ),
+        (
+            "ishigami.repeats",
+            3.0,
+            "ishigami.repeats must be of type integer; got 3.0 (re-tunings on the same data; no emulator has more)",
+        ),
+        (
+            "ishigami.repeats",
+            "3",
+            "ishigami.repeats must be of type integer; got '3' (re-tunings on the same data; no emulator has more)",
+        ),
         (
             "ishigami.repeats_per_job",
             0,
-            "ishigami.repeats_per_job must be at least 1; got 0 (repeats that share one job)",
+            "ishigami.repeats_per_job must be at least 1; got 0 (repeats that share one job; changes no result)",
         ),
-        ("ishigami.data.a", float("nan"), "ishigami.data.a must be finite; got nan"),
-        ("ishigami.data.a", float("inf"), "ishigami.data.a must be finite; got inf"),
+        ("ishigami.data.a", float("nan"), "ishigami.data.a must be finite; got nan (coefficient of sin² x₂)"),
+        ("ishigami.data.a", float("inf"), "ishigami.data.a must be finite; got inf (coefficient of sin² x₂)"),
         (
             "ishigami.data.noise_variance",
             0,
@@ -86,37 +105,35 @@ def test_that_the_tests_own_config_passes() -> None:
         (
             "ishigami.emulators.gp.kind",
             "kriging",
-            "ishigami.emulators.gp.kind must be one of constant, boosted_trees, rbf_ridge, persistence, "
-            "quadratic, gp, random_features; got 'kriging' (sort of emulator)",
+            "ishigami.emulators.gp.kind must be one of boosted_trees, constant, gp, persistence, quadratic, "
+            "random_features, rbf_ridge; got 'kriging' (kind of emulator)",
         ),
         (
             "ishigami.emulators.gp.rank",
             2,
-            "ishigami.emulators.gp: unknown key 'rank'; known keys: kind, time_limit, implementation, max_iterations, "
-            "n_restarts, lengthscale_bounds, amplitude_variance_bounds",
+            "ishigami.emulators.gp: unknown key 'rank'; known keys: tuning",
         ),
         (
-            "ishigami.emulators.gp.lengthscale_bounds",
+            "ishigami.emulators.gp.tuning.lengthscale_bounds",
             [1.0],
-            "ishigami.emulators.gp.lengthscale_bounds must be a list of at least 2 entries; got [1.0] ([low, high])",
+            "ishigami.emulators.gp.tuning.lengthscale_bounds must be a list of more entries; got [1.0]",
         ),
         (
-            "ishigami.emulators.lowrank.rank",
+            "ishigami.emulators.lowrank.features.rank",
             4,
             "ishigami.emulators.lowrank: rank must be between 1 and 3, the number of frequency entries "
             "(inputs × outputs); got 4",
         ),
         (
-            "ishigami.emulators.lowrank.objective",
-            {"precision": "float16"},
-            "ishigami.emulators.lowrank.objective.precision must be one of float64, float32; got 'float16' "
-            "(of features and Gram matrices)",
+            "ishigami.emulators.lowrank.tuning.precision",
+            "float16",
+            "ishigami.emulators.lowrank.tuning.precision must be one of float64, float32; got 'float16' "
+            "(of features and Gram matrices; the solves are in float64)",
         ),
         (
-            "ishigami.emulators.lowrank.objective",
-            {"validation_fraction": 0.6},
-            "ishigami.emulators.lowrank: n_folds must be at least 1 and folds must not overlap: "
-            "n_folds × validation_fraction ≤ 1; got 2 × 0.6",
+            "ishigami.emulators.lowrank.tuning.validation_fraction",
+            0.6,
+            "ishigami.emulators.lowrank.tuning: folds must not overlap: n_folds × validation_fraction ≤ 1; got 2 × 0.6",
         ),
     ],
 )
@@ -125,35 +142,43 @@ def test_that_one_wrong_entry_gives_one_sentence(path: str, value: Any, message:
 
 
 def test_that_a_rank_is_described_where_it_is_wrong() -> None:
-    (problem,) = problems(changed("ishigami.emulators.lowrank.rank", "three"))
+    (problem,) = problems(changed("ishigami.emulators.lowrank.features.rank", "three"))
     assert problem.startswith(
-        "ishigami.emulators.lowrank.rank must be as described; got 'three' (rank of the structure;"
+        "ishigami.emulators.lowrank.features.rank must be as described; got 'three' (rank of the structure;"
     )
 
 
 def test_that_a_base_that_is_no_power_of_two_is_found_before_the_data_are_made() -> None:
     (problem,) = problems(changed("ishigami.data.n_base", 100))
     assert problem.startswith("ishigami.data.n_base must be one of 2, 4, 8,")
-    assert problem.endswith("got 100 (Saltelli base samples, a power of two)")
+    assert problem.endswith("got 100 (Saltelli base samples, a power of two; (2d + 2) rows each)")
 
 
 def test_that_too_few_samples_are_found_for_every_emulator_with_folds() -> None:
     found = problems(changed("ishigami.data.n_train", 3))
     assert [problem.split(":")[0].rsplit(".", 1)[1] for problem in found] == [
-        "untuned",
         "lowrank",
         "diagonal",
         "perturbation",
     ]
     assert all("3 samples are too few for validation folds of 20% of the data" in problem for problem in found)
-    check(changed("ishigami.data.n_train", 5), SCHEMA)
+    read(changed("ishigami.data.n_train", 5))
 
 
-@pytest.mark.parametrize("name", ["gp", "untuned", "lowrank"])
-def test_that_an_emulator_that_the_figures_draw_is_not_missing(name: str) -> None:
+@pytest.mark.parametrize("role", ["gp", "rf_untuned", "rf"])
+def test_that_an_emulator_that_the_figures_show_is_not_missing(role: str) -> None:
     config = deepcopy(CONFIG)
+    name = next(name for name, entry in config["ishigami"]["emulators"].items() if entry.get("role") == role)
     del config["ishigami"]["emulators"][name]
-    assert problems(config) == [f"ishigami.emulators: missing key '{name}'"]
+    assert f"ishigami.emulators: F1 shows an emulator of role {role}, and none has it: give it to one" in problems(
+        config
+    )
+
+
+def test_that_a_role_is_played_by_one_emulator() -> None:
+    assert problems(changed("ishigami.emulators.diagonal.role", "rf")) == [
+        "ishigami.emulators: 2 emulators have the role rf: give it to one"
+    ]
 
 
 def test_that_missing_keys_are_named() -> None:
@@ -167,7 +192,7 @@ def test_that_a_key_that_is_no_text_is_named() -> None:
     config["ishigami"]["emulators"][1] = {"kind": "gp"}
     (problem,) = problems(config)
     assert "ishigami.emulators" in problem
-    assert "of type string; got 1" in problem
+    assert "must have text for names; got 1" in problem
 
 
 def test_that_all_problems_are_listed_at_once() -> None:
@@ -180,55 +205,49 @@ def test_that_all_problems_are_listed_at_once() -> None:
 
 
 def test_that_an_emulators_own_settings_win_over_the_defaults_of_its_kind() -> None:
-    config = changed("ishigami.emulators.lowrank.eki", {"inflation": 0.5})
-    block = emulator_settings(config, "ishigami", "lowrank")
-    defaults = CONFIG["defaults"]["random_features"]
-    assert block["eki"] == defaults["eki"] | {"inflation": 0.5}
-    assert block["n_members"] == defaults["n_members"]
-    assert config["defaults"]["random_features"]["eki"]["inflation"] == 1.0e-4
+    config = read(changed("ishigami.emulators.lowrank.tuning", {"optimiser": {"inflation": 0.5}}))
+    own, other = (config.emulators["ishigami"][name].plain()["tuning"] for name in ("lowrank", "diagonal"))
+    assert own["optimiser"] == other["optimiser"] | {"inflation": 0.5}
+    assert own["optimiser"]["n_members"] == 30
 
 
-def test_that_every_setting_of_the_paper_has_a_meaning_in_the_schema() -> None:
-    """A key without a description could not be explained to who got it wrong."""
+def test_that_a_block_of_another_name_replaces_the_defaults() -> None:
+    base = {"family": {"name": "lowrank", "loading_std": 0.2}, "rank": 3}
+    assert over(base, {"family": {"loading_std": 0.3}})["family"] == {"name": "lowrank", "loading_std": 0.3}
+    assert over(base, {"family": {"name": "sparse"}})["family"] == {"name": "sparse"}
+    assert over(base, {"family": "sparse"})["family"] == "sparse"
+    assert base == {"family": {"name": "lowrank", "loading_std": 0.2}, "rank": 3}
 
-    def undescribed(schema: dict[str, Any], path: str) -> list[str]:
-        schema = schema | SCHEMA["$defs"].get(schema.get("$ref", "").removeprefix("#/$defs/"), {})
-        if "properties" not in schema:
-            return [] if "description" in schema or "const" in schema or path.endswith(".kind") else [path]
-        return [found for key, entry in schema["properties"].items() for found in undescribed(entry, f"{path}.{key}")]
 
-    blocks = {"": SCHEMA, **{name: SCHEMA["$defs"][name] for name in ("gp", "random_features")}}
-    missing = [path for name, schema in blocks.items() for path in undescribed(schema, name)]
-    layers = (".defaults", ".ishigami.defaults", ".sobol_g.defaults", ".lorenz63.defaults", ".edmf.defaults")
-    opened = [f"{layer}.{kind}" for layer in layers for kind in ("gp", "random_features")]
-    assert missing == opened  # these are described where they are closed, in the emulators' complete blocks
+def runs(config: Config, experiment: str) -> list[rftune_config.Run]:
+    return [run for run in config.runs() if run.experiment == experiment]
 
 
 def test_that_runs_are_every_seed_case_and_emulator_that_the_config_asks_for() -> None:
-    runs = {(run.case, run.seed, run.emulator): run for run in rftune_config.runs(CONFIG, "sobol_g")}
-    assert {case for case, _, name in runs if name == "sparse"} == {"d3", "d6", "d10", "d20"}
-    assert {case for case, _, name in runs if name == "m25"} == {"d6"}
-    assert {seed for _, seed, name in runs if name == "gp_sklearn"} == {CONFIG["seed"]}
-    assert runs["d6", CONFIG["seed"], "lowrank"].repeats == CONFIG["sobol_g"]["repeats"]
-    assert runs["d6", CONFIG["seed"], "sparse"].repeats == CONFIG["sobol_g"]["repeats"]
-    assert runs["d6", 1, "sparse"].repeats == CONFIG["sobol_g"]["further_repeats"]
-    assert runs["d6", CONFIG["seed"], "gp"].timed
-    assert not runs["d6", 1, "gp"].timed
-    assert runs["d6", CONFIG["seed"], "rf_parallel"].n_workers is None
+    found = {(run.case, run.seed, run.emulator): run for run in runs(read(CONFIG), "sobol_g")}
+    assert {case for case, _, name in found if name == "sparse"} == {"d3", "d6", "d10", "d20"}
+    assert {case for case, _, name in found if name == "m25"} == {"d6"}
+    assert {seed for _, seed, name in found if name == "gp_sklearn"} == {CONFIG["seed"]}
+    assert found["d6", CONFIG["seed"], "lowrank"].repeats == CONFIG["sobol_g"]["repeats"]
+    assert found["d6", CONFIG["seed"], "sparse"].repeats == CONFIG["sobol_g"]["repeats"]
+    assert found["d6", 1, "sparse"].repeats == CONFIG["sobol_g"]["further_repeats"]
+    assert found["d6", CONFIG["seed"], "gp"].timed
+    assert not found["d6", 1, "gp"].timed
+    assert found["d6", CONFIG["seed"], "rf_parallel"].n_workers is None
 
 
 def test_that_an_emulators_repeats_are_capped_by_its_experiments() -> None:
-    runs = rftune_config.runs(changed("lorenz63.repeats", 2), "lorenz63")
-    assert {run.repeats for run in runs if run.emulator.startswith("nonseparable")} == {2}
-    assert {run.repeats for run in runs if run.emulator == "gp"} == {1}
+    found = runs(read(changed("lorenz63.repeats", 2)), "lorenz63")
+    assert {run.repeats for run in found if run.emulator.startswith("nonseparable")} == {2}
+    assert {run.repeats for run in found if run.emulator == "gp"} == {1}
 
 
 def test_that_an_emulator_set_to_null_is_left_out() -> None:
-    config = rftune_config.without_absent(changed("ishigami.emulators.diagonal", None))
-    check(config, SCHEMA)
-    assert "diagonal" not in {run.emulator for run in rftune_config.runs(config, "ishigami")}
-    needed = rftune_config.without_absent(changed("ishigami.emulators.lowrank", None))
-    assert problems(needed) == ["ishigami.emulators: missing key 'lowrank'"]
+    config = read(changed("ishigami.emulators.diagonal", None))
+    assert "diagonal" not in {run.emulator for run in runs(config, "ishigami")}
+    assert "ishigami.emulators: F1 shows an emulator of role rf, and none has it: give it to one" in problems(
+        changed("ishigami.emulators.lowrank", None)
+    )
 
 
 def test_that_an_unknown_case_of_an_emulator_is_named() -> None:
@@ -237,29 +256,32 @@ def test_that_an_unknown_case_of_an_emulator_is_named() -> None:
 
 
 def test_that_a_wrong_default_is_named_once_where_it_stands() -> None:
-    (problem,) = problems(changed("defaults.random_features.n_itertions", 3))
-    assert problem == "defaults.random_features: unknown key 'n_itertions'; did you mean 'n_iterations'?"
+    (problem,) = problems(changed("defaults.random_features.tuning.n_itertions", 3))
+    assert problem == "defaults.random_features.tuning: unknown key 'n_itertions'; did you mean 'n_iterations'?"
 
 
 def test_that_an_emulator_of_an_absent_case_is_left_out() -> None:
-    config = changed("sobol_g.dimensions", [3])
-    check(config, SCHEMA)
-    assert "m25" not in {run.emulator for run in rftune_config.runs(config, "sobol_g")}
+    config = read(changed("sobol_g.dimensions", [3]))
+    assert "m25" not in {run.emulator for run in runs(config, "sobol_g")}
 
 
 def test_that_only_the_named_experiments_are_run() -> None:
-    assert rftune_config.experiments(changed("experiments", ["sobol_g"])) == ["sobol_g"]
+    assert list(read(changed("experiments", ["sobol_g"])).blocks) == ["sobol_g"]
     (problem,) = problems(changed("experiments", ["sobol"]))
-    assert problem == "experiments.0 must be one of ishigami, sobol_g, lorenz63, edmf, complexity; got 'sobol'"
+    assert problem == "experiments must be among ishigami, sobol_g, lorenz63, edmf, complexity; got 'sobol'"
 
 
-def test_that_an_untuned_emulator_does_not_depend_on_the_tunings_settings() -> None:
-    before = emulator_settings(CONFIG, "ishigami", "untuned")
-    assert emulator_settings(changed("defaults.random_features.n_iterations", 7), "ishigami", "untuned") == before
-    other = changed("ishigami.defaults.random_features.n_members", 7)
-    assert emulator_settings(other, "ishigami", "untuned") != before
+def test_that_a_stage_is_handed_the_blocks_that_it_reads() -> None:
+    emulators = read(CONFIG).emulators["ishigami"]
+    assert set(emulators["lowrank"].read_by("tune")) == {"kind", "features", "tuning"}
+    assert set(emulators["lowrank"].read_by("fit")) == {"kind", "features", "prediction"}
+    assert emulators["untuned"].read_by("tune")["tuning"] is None
 
 
-def test_that_emulators_are_built_from_a_checked_config() -> None:
-    for name in CONFIG["ishigami"]["emulators"]:
-        emulators.from_config(emulator_settings(CONFIG, "ishigami", name)).check(300, 3, 1)
+def test_that_a_number_which_yaml_reads_as_text_is_explained() -> None:
+    (problem,) = problems(changed("ishigami.data.noise_variance", "1e-1"))
+    assert "yaml reads this as text: write it with a point, such as 1.0e-1" in problem
+
+
+def test_that_null_on_the_command_line_is_null() -> None:
+    assert rftune_config.from_command_line({"sweep_points": "null", "seed": 3}) == {"sweep_points": None, "seed": 3}

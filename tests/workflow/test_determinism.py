@@ -13,9 +13,10 @@ from pathlib import Path
 
 import pytest
 import yaml
-from conftest import CONFIG, ROOT, Project, merged
+from conftest import CONFIG, ROOT, Project
 
 from rftune.workflow import config as rftune_config
+from rftune.workflow.config import over
 
 SEED_FOLDER = "ishigami/standard/seed2026"
 TUNED = f"{SEED_FOLDER}/lowrank/tuned-0000-0002.nc"
@@ -125,17 +126,17 @@ def test_that_the_presets_plan_the_whole_chain_and_write_nothing(
 ) -> None:
     project = make_project()
     overrides = yaml.safe_load((ROOT / preset).read_text()) if preset else {}
-    config = rftune_config.without_absent(merged(CONFIG, overrides))
+    config = rftune_config.read(over(CONFIG, overrides))
     counts = Counter(rule for rule, _ in project.planned(*(("--configfile", preset) if preset else ())))
-    runs = [run for name in rftune_config.experiments(config) for run in rftune_config.runs(config, name)]
+    runs = list(config.runs())
     n_jobs, n_chains = (
-        sum(math.ceil(run.repeats / config[run.experiment]["repeats_per_job"]) for run in some)
+        sum(math.ceil(run.repeats / config.blocks[run.experiment].repeats_per_job) for run in some)
         for some in (runs, [run for run in runs if run.sampled])
     )
     n_data = len({(run.experiment, run.case, run.seed) for run in runs})
     tables = ("T2", "T3", "T4", "T5", "T6", "sobol_g_accuracy", "lorenz63_integrators")
     figures = (*(f"F{number}" for number in range(1, 13)), "sparse_inclusion", "edmf_truth_posterior")
-    drawn = (*figures, "T1", "T1_csv", "measure_complexity", *tables, *(f"{table}_csv" for table in tables))
+    drawn = (*figures, "T1", "T1_csv", "measure", *tables, *(f"{table}_csv" for table in tables))
     assert counts == {
         "data": n_data,
         "check_data": n_data,
@@ -152,10 +153,10 @@ def test_that_the_presets_plan_the_whole_chain_and_write_nothing(
 
 def test_that_what_is_timed_can_be_run_before_the_rest(make_project: Callable[..., Project]) -> None:
     overrides = yaml.safe_load((ROOT / "config/quick.yaml").read_text())
-    config = rftune_config.without_absent(merged(CONFIG, overrides))
+    config = rftune_config.read(over(CONFIG, overrides))
     planned = make_project().planned("timed", "--configfile", "config/quick.yaml")
-    runs = [run for name in rftune_config.experiments(config) for run in rftune_config.runs(config, name) if run.timed]
+    runs = [run for run in config.runs() if run.timed]
     timed = {f"{run.experiment} {run.case} {run.seed} {run.emulator}" for run in runs}
     for stage in ("tune", "predict"):
         assert {wildcards.rpartition(" ")[0] for rule, wildcards in planned if rule == stage} == timed
-    assert {rule for rule, _ in planned} == {"data", "check_data", "tune", "predict", "measure_complexity"}
+    assert {rule for rule, _ in planned} == {"data", "check_data", "tune", "predict", "measure"}

@@ -8,9 +8,10 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from conftest import CONFIG, Project, merged
+from conftest import CONFIG, Project
 
 from rftune import storage
+from rftune.workflow.config import over
 
 TINY: dict[str, Any] = {
     "experiments": ["edmf"],
@@ -22,19 +23,30 @@ TINY: dict[str, Any] = {
         "repeats": 1,
         "defaults": {
             "random_features": {
-                "n_features": 15,
-                "n_features_predict": 20,
-                "n_members": 8,
-                "n_iterations": 2,
-                "objective": {"noise_draws": 5},
+                "features": {"untuned_draws": 8},
+                "tuning": {
+                    "n_features": 15,
+                    "n_iterations": 2,
+                    "noise_draws": 5,
+                    "optimiser": {"n_members": 8},
+                },
+                "prediction": {"n_features": 20},
             }
         },
         "emulators": {
-            "shared": {"n_members": 8, "n_iterations": 2},
-            "nonseparable_3": {"n_members": 8},
-            "nonseparable_chosen": {"rank_candidates": [1, 2], "n_members": 8, "n_iterations": 2, "sampled": True},
+            "shared": {"tuning": {"n_iterations": 2, "optimiser": {"n_members": 8}}},
+            "nonseparable_3": {"tuning": {"optimiser": {"n_members": 8}}},
+            "nonseparable_chosen": {
+                "features": {"rank_candidates": [1, 2]},
+                "tuning": {"n_iterations": 2, "optimiser": {"n_members": 8}},
+                "sampled": True,
+            },
             # a prior at the zero predictor, from which no tuning comes back
-            "separable_5_1": {"rank": [2, 1], "prior": {"amplitude": [-60.0, 0.1]}, "max_restarts": 0, "repeats": 1},
+            "separable_5_1": {
+                "features": {"rank": [2, 1], "prior": {"amplitude": [-60.0, 0.1]}},
+                "tuning": {"max_restarts": 0},
+                "repeats": 1,
+            },
         },
     },
 }
@@ -43,7 +55,7 @@ ARTIFACTS = ("F6", "F11", "F12", "T5", "T6")
 
 def tiny(overrides: dict[str, Any] | None = None, left_out: Sequence[str] = ("separable_chosen",)) -> dict[str, Any]:
     """The paper's config at sizes that run in seconds; nothing is timed, so that two jobs run at once."""
-    config = merged(merged(CONFIG, TINY), overrides or {})
+    config = over(over(CONFIG, TINY), overrides or {})
     emulators = {name: block for name, block in config["edmf"]["emulators"].items() if name not in left_out}
     config["edmf"]["emulators"] = {name: {**block, "timed": False} for name, block in emulators.items()}
     return config

@@ -23,7 +23,10 @@ LOWRANK = "ishigami/standard/seed2026/lowrank"
 ANALYSIS = f"results/tiny/{LOWRANK}/analysis.nc"
 # Tunings that last long enough to be hit in the middle.
 SLOW: dict[str, Any] = {
-    "ishigami": {"repeats_per_job": 1, "emulators": {"lowrank": {"n_iterations": 200, "n_members": 60}}}
+    "ishigami": {
+        "repeats_per_job": 1,
+        "emulators": {"lowrank": {"tuning": {"n_iterations": 200, "optimiser": {"n_members": 60}}}},
+    }
 }
 
 

@@ -6,9 +6,10 @@ from collections.abc import Callable
 
 import pandas as pd
 import pytest
-from conftest import CONFIG, Project, merged
+from conftest import CONFIG, Project
 
 from rftune import storage
+from rftune.workflow.config import over
 
 TINY = {
     "experiments": ["lorenz63"],
@@ -21,16 +22,22 @@ TINY = {
         "repeats_per_job": 2,
         "defaults": {
             "random_features": {
-                "n_features": 15,
-                "n_features_predict": 20,
-                "n_members": 6,
-                "n_iterations": 2,
-                "objective": {"noise_draws": 5},
+                "features": {"untuned_draws": 6},
+                "tuning": {
+                    "n_features": 15,
+                    "n_iterations": 2,
+                    "noise_draws": 5,
+                    "optimiser": {"n_members": 6},
+                },
+                "prediction": {"n_features": 20},
             }
         },
         "emulators": {
             # a prior at the zero predictor, from which no tuning comes back
-            "separable_1_1": {"prior": {"amplitude": [-60.0, 0.1]}, "max_restarts": 0},
+            "separable_1_1": {
+                "features": {"prior": {"amplitude": [-60.0, 0.1]}},
+                "tuning": {"max_restarts": 0},
+            },
         },
     },
 }
@@ -39,7 +46,7 @@ KEPT = ("persistence", "quadratic", "gp", "untuned", "nonseparable_4", "separabl
 
 @pytest.fixture(scope="module")
 def finished(make_project: Callable[..., Project]) -> Project:
-    config = merged(CONFIG, TINY)
+    config = over(CONFIG, TINY)
     config["lorenz63"]["emulators"] = {name: config["lorenz63"]["emulators"][name] for name in KEPT}
     project = make_project()
     project.write_config(config)
@@ -81,7 +88,7 @@ def test_that_a_failed_tuning_is_counted_and_not_averaged(table: pd.DataFrame) -
 def test_that_trajectories_do_not_depend_on_how_repeats_are_grouped(finished: Project) -> None:
     folder = finished.results / "lorenz63/noise0.01/seed2026/nonseparable_4"
     together = storage.load(folder / "predicted-0000-0001.nc")
-    config = merged(CONFIG, merged(TINY, {"lorenz63": {"repeats_per_job": 1}, "results": "results/alone"}))
+    config = over(CONFIG, over(TINY, {"lorenz63": {"repeats_per_job": 1}, "results": "results/alone"}))
     config["lorenz63"]["emulators"] = {name: config["lorenz63"]["emulators"][name] for name in KEPT}
     finished.write_config(config)
     paths = [f"results/alone/lorenz63/noise0.01/seed2026/nonseparable_4/predicted-000{i}-000{i}.nc" for i in range(2)]

@@ -10,7 +10,9 @@ from pathlib import Path
 import pytest
 
 from rftune import provenance
-from rftune.provenance import code_fingerprint, git_commit, versions
+from rftune.provenance import git_commit, versions
+from rftune.workflow import fingerprints
+from rftune.workflow.fingerprints import code_fingerprint
 
 SCRIPT = '''"""A script."""
 from rftune import first
@@ -41,7 +43,8 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).write_text(source, encoding="utf-8")
     (tmp_path / "script.py").write_text(SCRIPT, encoding="utf-8")
-    monkeypatch.setattr(provenance, "PACKAGE_ROOT", root)
+    for module in (provenance, fingerprints):
+        monkeypatch.setattr(module, "PACKAGE_ROOT", root)
     return root
 
 

@@ -18,10 +18,12 @@ import pytest
 from conftest import ROOT, Project
 from PIL import Image
 
-from rftune.report import reference, tables
+from rftune.experiments.base import experiments
 from rftune.report import style as figures
-from rftune.report.page import Artifact, Run, data_uri, inline, render, stage_times
+from rftune.report import tables
+from rftune.report.page import Exhibit, Run, data_uri, inline, render, stage_times
 from rftune.report.run import Job, elapsed, jobs
+from rftune.workflow import record
 
 VERDICT_COLUMNS = ["id", "quantity", "kind", "paper", "ours", "standard_error", "rule", "verdict"]
 SPEC = [*(f"F{i}" for i in range(1, 13)), *(f"T{i}" for i in range(1, 7))]
@@ -105,39 +107,42 @@ def test_that_snakemakes_own_report_is_made(finished: Project) -> None:
     assert "Slices of the Ishigami function" in text
 
 
-def test_that_every_artifact_has_a_caption() -> None:
-    for path in (ROOT / "workflow/report").glob("*.rst"):
-        title, _, text = path.read_text(encoding="utf-8").partition("\n\n")
-        assert re.fullmatch(r"\*\*.+\*\*", title), path
-        assert len(text) > 40, path
-    assert {f"{name}.rst" for name in SPEC} <= {path.name for path in (ROOT / "workflow/report").glob("*.rst")}
+def test_that_every_artifact_has_a_caption_and_the_functions_that_it_names() -> None:
+    artifacts = {one.id: (experiment, one) for experiment in experiments().values() for one in experiment.artifacts}
+    assert set(SPEC) <= set(artifacts)
+    for experiment, artifact in artifacts.values():
+        title, _, text = experiment.caption(artifact.id).read_text(encoding="utf-8").partition("\n\n")
+        assert re.fullmatch(r"\*\*.+\*\*", title), artifact.id
+        assert len(text) > 40, artifact.id
+        assert callable(experiment.call("figures", artifact.figure))
+        assert artifact.table is None or callable(experiment.call("tables", artifact.table))
 
 
 # What a kept run says of itself
 
 
 def test_that_the_record_holds_what_the_run_was_made_with(finished: Project) -> None:
-    record = json.loads((finished.results / "reference.json").read_text(encoding="utf-8"))
-    assert record["settings"]["ishigami"]["data"]["n_train"] == 40
-    assert "lorenz63" not in record["settings"], "what is not run is not recorded"
-    assert {"tune of ishigami", "figure of ishigami", "complexity"} <= set(record["code"])
-    assert {"tables/T2.csv", "figures/F1.png", "verdicts.csv", "report.html"} <= set(record["files"])
-    assert reference.altered(finished.results, record["files"]) == []
+    made = json.loads((finished.results / record.NAME).read_text(encoding="utf-8"))
+    assert made["settings"]["ishigami"]["data"]["n_train"] == 40
+    assert "lorenz63" not in made["settings"], "what is not run is not recorded"
+    assert {"tune of ishigami, gp", "figure of ishigami", "measure of complexity"} <= set(made["code"])
+    assert {"tables/T2.csv", "figures/F1.png", "verdicts.csv", "report.html"} <= set(made["files"])
+    assert record.altered(finished.results, made["files"]) == []
 
 
 def test_that_a_changed_file_setting_or_code_is_noticed(tmp_path: Path) -> None:
     (tmp_path / "T2.csv").write_text("1\n", encoding="utf-8")
-    digests = reference.digests(tmp_path, [tmp_path / "T2.csv"])
+    digests = record.digests(tmp_path, [tmp_path / "T2.csv"])
     (tmp_path / "T2.csv").write_text("2\n", encoding="utf-8")
-    assert reference.altered(tmp_path, {**digests, "gone.csv": "x"}) == ["T2.csv"]
+    assert record.altered(tmp_path, {**digests, "gone.csv": "x"}) == ["T2.csv"]
     then = {"settings": {"seed": 1, "ishigami": {"repeats": 20}}, "code": {"tune of ishigami": "a", "data": "b"}}
     now = {"settings": {"seed": 1, "ishigami": {"repeats": 30}}, "code": {"tune of ishigami": "c", "data": "b"}}
-    assert reference.changes(then, now) == [
+    assert record.changes(then, now) == [
         "ishigami.repeats was 20 and is 30",
         "the code of tune of ishigami has changed",
     ]
-    assert reference.changes(then, then) == []
-    assert reference.without_scheduling({"a": {"repeats_per_job": 3, "b": 1}, "results": "x"}) == {"a": {"b": 1}}
+    assert record.changes(then, then) == []
+    assert record.without_scheduling({"a": {"repeats_per_job": 3, "b": 1}, "results": "x"}) == {"a": {"b": 1}}
 
 
 def script(name: str) -> ModuleType:
@@ -158,10 +163,10 @@ def test_that_the_reference_run_is_up_to_date() -> None:
 
 
 def test_that_the_files_of_the_reference_run_are_as_it_left_them() -> None:
-    record = ROOT / "results/paper" / reference.NAME
-    if not record.exists():
+    path = ROOT / "results/paper" / record.NAME
+    if not path.exists():
         pytest.skip("the reference run has no record yet")
-    assert reference.altered(record.parent, json.loads(record.read_text(encoding="utf-8"))["files"]) == []
+    assert record.altered(path.parent, json.loads(path.read_text(encoding="utf-8"))["files"]) == []
 
 
 # Parts of the page
@@ -193,7 +198,7 @@ def test_that_a_section_names_its_own_settings_or_all_of_its_experiment(tmp_path
     (tmp_path / "x.rst").write_text("**Title**\n\nText.\n", encoding="utf-8")
     (tmp_path / "x.csv").write_text("a\n1\n", encoding="utf-8")
     files = {"caption": str(tmp_path / "x.rst"), "table": str(tmp_path / "x.csv")}
-    artifacts = [Artifact(name, "edmf", "Cloud model", **files) for name in ("F6", "F11", "T5")]
+    artifacts = [Exhibit(name, "edmf", "Cloud model", **files) for name in ("F6", "F11", "T5")]
     lines = [("F6", "rank", "value", 1, 1), ("F11", "rank", "value", 3, 3)]
     verdicts = pd.DataFrame([(*line, None, "same setting", "agreed") for line in lines], columns=VERDICT_COLUMNS)
     found = sections(render(artifacts, verdicts, Run("x", [1], "abc", {}, {}, [], 1)))
@@ -227,13 +232,13 @@ def test_that_durations_are_said_as_a_person_would(seconds: float, text: str) ->
 
 def test_that_captions_are_escaped_and_marked_up() -> None:
     assert inline("a < b, ``code``\n*so*") == "a &lt; b, <code>code</code> <em>so</em>"
-    assert not Artifact("F1", "ishigami", "", "").is_made
+    assert not Exhibit("F1", "ishigami", "", "").is_made
 
 
 def test_that_jobs_are_counted_by_stage_and_seed(tmp_path: Path) -> None:
     sampled = (
         "edmf/surrogate/seed1/gp/sample-0000-0000",
-        "edmf/surrogate/seed1/sample",
+        "edmf/surrogate/seed1/sample_truth",
     )
     tuned = ("ishigami/standard/seed1/gp/tune-0000-0000", "ishigami/standard/seed2/data")
     for name in (*sampled, *tuned, "F1", "T2_csv", "F9"):
@@ -241,10 +246,11 @@ def test_that_jobs_are_counted_by_stage_and_seed(tmp_path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("s\th:m:s\n2.5\t0:00:02\n", encoding="utf-8")
     found = jobs(tmp_path, {"ishigami", "edmf", "F1", "T2"}, [1])
-    assert ("sample", 2, 5.0) in stage_times(found)
+    assert ("sample", 1, 2.5) in stage_times(found)
     assert {(job.owner, job.stage, job.seconds) for job in found} == {
         ("ishigami", "tune", 2.5),
         ("edmf", "sample", 2.5),
+        ("edmf", "sample_truth", 2.5),
         ("F1", "figure", 2.5),
         ("T2", "table", 2.5),
     }

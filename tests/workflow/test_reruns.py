@@ -124,7 +124,7 @@ def test_that_every_result_says_where_it_comes_from(project: Project) -> None:
         assert "numpy" in result.attrs["versions"]
         assert result.attrs["git_commit"]
     tuned = storage.load(project.results / f"ishigami/standard/seed{SEED}/lowrank/tuned-0000-0001.nc")
-    assert storage.settings_of(tuned)["n_iterations"] == 2
+    assert storage.settings_of(tuned)["tuning"]["n_iterations"] == 2
     assert tuned["repeat"].values.tolist() == [0, 1]
 
 
@@ -140,13 +140,13 @@ def test_that_modification_times_of_code_do_not_matter(project: Project) -> None
     ("overrides", "expected"),
     [
         pytest.param(
-            random_features(n_features_predict=21),
+            random_features(prediction={"n_features": 21}),
             stages("predict", "analyse", emulators=("untuned", "lowrank"))
             | drawn("F1", "T2_csv", "T2", "verdicts", "report"),
             id="features for prediction rerun the prediction and not the tuning",
         ),
         pytest.param(
-            emulator("lowrank", n_iterations=3),
+            emulator("lowrank", tuning={"n_iterations": 3}),
             stages("tune", "predict", "analyse", emulators=("lowrank",)) | drawn(*ARTIFACTS),
             id="iterations of one emulator rerun that emulator",
         ),
@@ -214,7 +214,7 @@ def test_that_a_changed_setting_reruns_what_depends_on_it(
             id="sensitivity code reruns the data and what follows",
         ),
         pytest.param(
-            "workflow/scripts/check.py",
+            "workflow/scripts/check_data.py",
             replaced(" samples, ", " rows, "),
             {("check_data", SEED)},
             id="a new check of old data retunes nothing",
@@ -239,7 +239,7 @@ def test_that_changed_code_reruns_what_depends_on_it(
 
 def test_that_a_stage_or_a_file_can_be_asked_for_by_name(project: Project) -> None:
     tuned = f"{tiny_config()['results']}/ishigami/standard/seed{SEED}/gp/tuned-0000-0000.nc"
-    with project.changed_config(random_features(n_features_predict=21, n_iterations=3)):
+    with project.changed_config(random_features(prediction={"n_features": 21}, tuning={"n_iterations": 3})):
         assert project.planned("tune_ishigami") == stages("tune", emulators=("lowrank",))
         assert project.planned("F7") == stages("tune", emulators=("lowrank",)) | drawn("F7")
         assert project.planned("--forcerun", tuned, "--", tuned) == stages("tune", emulators=("gp",))
@@ -266,12 +266,12 @@ def setter(*path: str, value: Any) -> Callable[[dict[str, Any]], None]:
         ),
         pytest.param(
             setter("ishigami", "data", "n_train", value="many"),
-            ["ishigami.data.n_train must be of type integer; got 'many' (number of training points)"],
+            ["ishigami.data.n_train must be of type integer; got 'many' (number of training points, drawn"],
             id="wrong type",
         ),
         pytest.param(
             setter("ishigami", "repeats", value=0),
-            ["ishigami.repeats must be at least 1; got 0 (number of re-tunings)"],
+            ["ishigami.repeats must be at least 1; got 0 (re-tunings on the same data; no emulator has more)"],
             id="no repeats",
         ),
         pytest.param(
@@ -285,21 +285,21 @@ def setter(*path: str, value: Any) -> Callable[[dict[str, Any]], None]:
             id="fewer samples than a fold needs",
         ),
         pytest.param(
-            setter("ishigami", "defaults", "random_features", "rank", value=4),
+            setter("ishigami", "defaults", "random_features", "features", "rank", value=4),
             ["rank must be between 1 and 3, the number of frequency entries (inputs × outputs); got 4"],
             id="rank above d·p",
         ),
         pytest.param(
             setter("ishigami", "emulators", "gp", "kind", value="kriging"),
             [
-                "ishigami.emulators.gp.kind must be one of constant, boosted_trees, rbf_ridge, persistence, "
-                "quadratic, gp, random_features; got 'kriging'"
+                "ishigami.emulators.gp.kind must be one of boosted_trees, constant, gp, persistence, quadratic, "
+                "random_features, rbf_ridge; got 'kriging'"
             ],
             id="unknown kind of emulator",
         ),
         pytest.param(
-            setter("ishigami", "defaults", "random_features", "objective", "precision", value="float16"),
-            ["objective.precision must be one of float64, float32; got 'float16'"],
+            setter("ishigami", "defaults", "random_features", "tuning", "precision", value="float16"),
+            ["tuning.precision must be one of float64, float32; got 'float16'"],
             id="unknown precision",
         ),
     ],

@@ -6,7 +6,9 @@ from collections.abc import Callable
 
 import pandas as pd
 import pytest
-from conftest import CONFIG, Project, merged
+from conftest import CONFIG, Project
+
+from rftune.workflow.config import over
 
 TINY = {
     "experiments": ["sobol_g"],
@@ -21,19 +23,20 @@ TINY = {
         "repeats_per_job": 2,
         "defaults": {
             "random_features": {
-                "n_features": 15,
-                "n_features_predict": 20,
-                "n_members": 6,
-                "n_iterations": 2,
-                "objective": {"noise_draws": 5},
+                "tuning": {"n_features": 15, "n_iterations": 2, "noise_draws": 5, "optimiser": {"n_members": 6}},
+                "prediction": {"n_features": 20},
             }
         },
         "emulators": {
-            "sparse": {"n_iterations": 2, "n_features_pool": 40},
-            "sparse_unpruned": {"n_iterations": 2},
-            "gp_sklearn": {"time_limit": 1.0e-9},
+            "sparse": {"tuning": {"n_iterations": 2}, "prediction": {"pool": 40}},
+            "sparse_unpruned": {"tuning": {"n_iterations": 2}},
+            "gp_sklearn": {"tuning": {"time_limit": 1.0e-9}},
             # a prior at the zero predictor, from which no tuning comes back
-            "m25": {"n_features": 5, "repeats": 1, "prior": {"amplitude": [-40.0, 0.1]}, "max_restarts": 1},
+            "m25": {
+                "repeats": 1,
+                "features": {"prior": {"amplitude": [-40.0, 0.1]}},
+                "tuning": {"n_features": 5, "max_restarts": 1},
+            },
         },
     },
 }
@@ -42,7 +45,7 @@ KEPT = ("boosted_trees", "gp", "gp_sklearn", "lowrank", "sparse", "sparse_unprun
 
 @pytest.fixture(scope="module")
 def finished(make_project: Callable[..., Project]) -> Project:
-    config = merged(CONFIG, TINY)
+    config = over(CONFIG, TINY)
     config["sobol_g"]["emulators"] = {name: config["sobol_g"]["emulators"][name] for name in KEPT}
     project = make_project()
     project.write_config(config)

@@ -152,7 +152,7 @@ def test_that_a_failed_job_says_why_in_one_sentence_and_logs_the_rest(
 
 
 BAR = """
-from rftune.workflow.jobs import progress_bar
+from rftune.progress import progress_bar
 with progress_bar(3, "tune lowrank") as bar:
     for _ in range(3):
         bar.update()
@@ -176,7 +176,7 @@ def test_that_a_person_at_a_terminal_sees_a_bar_and_a_file_does_not() -> None:
 
 LATE_LIBRARIES = """
 import sys
-from rftune.emulators import base as emulators
+from rftune.emulators import base
 from rftune.workflow.jobs import job
 from threadpoolctl import threadpool_info
 with job(sys.argv[1]):

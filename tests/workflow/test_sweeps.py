@@ -9,46 +9,56 @@ from typing import Any
 import pandas as pd
 import pytest
 import yaml
-from conftest import CONFIG, ROOT, TINY, Project, merged, tiny_config
+from conftest import CONFIG, ROOT, TINY, Project, tiny_config
 
-from rftune.workflow.config import ConfigError
-from rftune.workflow.sweeps import plan
-from rftune.workflow.sweeps.plan import check_points, make_plan
+from rftune.workflow.config import ConfigError, over, read
+from rftune.workflow.sweeps.plan import Sweep, make_sweep
 
 SHIPPED = sorted(path.stem for path in (ROOT / "config/sweeps").glob("*.yaml"))
-SCHEMAS = [
-    yaml.safe_load((ROOT / f"workflow/schemas/{name}.schema.yaml").read_text(encoding="utf-8"))
-    for name in ("sweep", "config")
-]
 # The paper's emulators at sizes that run in seconds, two points of each run of a sweep.
 SMALL: dict[str, Any] = {
     "further_seeds": [],
     "results": TINY["results"],
     "sweep_points": 2,
-    "defaults": {"random_features": {"objective": {"noise_draws": 5}, "n_iterations": 2, "fresh_draws": 2}},
+    "defaults": {"random_features": {"tuning": {"noise_draws": 5, "n_iterations": 2, "fresh_draws": 2}}},
     "ishigami": {"data": {"n_train": 40, "n_base": 64}, "analysis": {"n_bootstrap": 5}, "repeats": 1},
     "sobol_g": {
         "data": {"n_train_per_input": 10, "n_base": 16},
         "analysis": {"n_bootstrap": 5},
         "repeats": 1,
-        "defaults": {"random_features": {"n_features": 15, "n_features_predict": 20, "n_members": 6}},
+        "defaults": {
+            "random_features": {
+                "tuning": {"n_features": 15, "optimiser": {"n_members": 6}},
+                "prediction": {"n_features": 20},
+            }
+        },
     },
     "lorenz63": {
         "data": {"n_train": 60, "train_time": 5.0, "test_time": 2.0, "long_time": 30.0, "n_starts": 4},
         "repeats": 1,
-        "defaults": {"random_features": {"n_features": 15, "n_features_predict": 20, "n_members": 6}},
+        "defaults": {
+            "random_features": {
+                "tuning": {"n_features": 15, "optimiser": {"n_members": 6}},
+                "prediction": {"n_features": 20},
+            }
+        },
     },
     "edmf": {
         "data": {"n_members": 20, "n_iterations": 3, "n_scenarios": 4, "n_realisations": 4},
         "repeats": 1,
-        "emulators": {"shared": {"n_features": 15, "n_features_predict": 20, "n_members": 6, "n_iterations": 2}},
+        "emulators": {
+            "shared": {
+                "tuning": {"n_features": 15, "n_iterations": 2, "optimiser": {"n_members": 6}},
+                "prediction": {"n_features": 20},
+            }
+        },
     },
 }
 RANKS: dict[str, Any] = {
     "title": "Ranks",
     "repeats": 2,
     "repeats_per_job": 2,
-    "runs": [{"experiment": "ishigami", "emulator": "lowrank", "grid": {"rank": [1, 2]}}],
+    "runs": [{"experiment": "ishigami", "emulator": "lowrank", "grid": {"features.rank": [1, 2]}}],
 }
 
 
@@ -56,12 +66,10 @@ def names(combinations: Any) -> list[str]:
     return ["_".join(f"{name}~{value}" for name, value in values.items()) for values in combinations]
 
 
-def planned(sweep: dict[str, Any], folder: Path, config: dict[str, Any] = CONFIG) -> plan.Plan:
+def planned(sweep: dict[str, Any], folder: Path, config: dict[str, Any] = CONFIG) -> Sweep:
     path = folder / "mine.yaml"
     path.write_text(yaml.safe_dump(sweep, sort_keys=False), encoding="utf-8")
-    found = make_plan(path, config, *SCHEMAS, names)
-    check_points(found, SCHEMAS[1])
-    return found
+    return make_sweep(read(over(config, {"sweep": str(path)})), names)
 
 
 def with_run(**changes: Any) -> dict[str, Any]:
@@ -73,7 +81,7 @@ def with_run(**changes: Any) -> dict[str, Any]:
 @pytest.fixture(scope="module")
 def project(make_project: Callable[..., Project]) -> Project:
     made = make_project()
-    made.write_config(merged(CONFIG, SMALL))
+    made.write_config(over(CONFIG, SMALL))
     return made
 
 
@@ -98,8 +106,7 @@ def test_that_a_shipped_sweep_runs_to_its_table_and_picture(project: Project, na
 def test_that_the_shipped_sweeps_are_four_and_pass_at_full_size() -> None:
     assert SHIPPED == ["ensemble", "features", "rank", "structure"]
     for name in SHIPPED:
-        found = make_plan(ROOT / f"config/sweeps/{name}.yaml", CONFIG, *SCHEMAS, names)
-        check_points(found, SCHEMAS[1])
+        found = make_sweep(read(over(CONFIG, {"sweep": str(ROOT / f"config/sweeps/{name}.yaml")})), names)
         assert {point.experiment for point in found.points} >= {"ishigami", "sobol_g", "lorenz63"}
         assert len(found.points) >= 12
 
@@ -112,7 +119,7 @@ def test_that_a_value_added_to_a_finished_sweep_runs_only_the_new_jobs(make_proj
     project.run(*command, "--cores", "2")
     before = project.hashes()
     assert project.planned(*command) == set()
-    path.write_text(yaml.safe_dump(with_run(grid={"rank": [1, 2, 3]})), encoding="utf-8")
+    path.write_text(yaml.safe_dump(with_run(grid={"features.rank": [1, 2, 3]})), encoding="utf-8")
     new = "2026 lowrank_rank~3"
     assert project.planned(*command) == {
         ("tune", f"{new} 0000-0001"),
@@ -166,18 +173,18 @@ def test_that_a_wrong_sweep_ends_before_any_work(make_project: Callable[..., Pro
             with_run(cases=["d6"]), "ishigami has no case 'd6'; it has standard", id="a case of another experiment"
         ),
         pytest.param(
-            with_run(grid={"n_feature": [1]}),
-            "ishigami, lowrank has no setting 'n_feature'; did you mean 'n_features'?",
+            with_run(grid={"tuning.n_feature": [1]}),
+            "ishigami, lowrank has no setting 'tuning.n_feature'; did you mean 'tuning.n_features'?",
             id="unknown setting",
         ),
         pytest.param(
-            with_run(grid={"rank": [1, 4]}),
+            with_run(grid={"features.rank": [1, 4]}),
             "ishigami, standard, lowrank_rank~4: rank must be between 1 and 3",
             id="a value that does not fit the data",
         ),
         pytest.param(
-            with_run(grid={"n_members": [1]}),
-            "ishigami, standard, lowrank_n_members~1.n_members must be at least 2; got 1 (J, ensemble size)",
+            with_run(grid={"tuning.optimiser.n_members": [1]}),
+            "lowrank_n_members~1.tuning.optimiser.n_members must be at least 2; got 1 (J, ensemble size)",
             id="a value out of range",
         ),
         pytest.param(
@@ -186,11 +193,11 @@ def test_that_a_wrong_sweep_ends_before_any_work(make_project: Callable[..., Pro
             id="data out of range",
         ),
         pytest.param(
-            with_run(grid={"structure": ["../low"]}),
-            "structure must be letters, digits,",
+            with_run(grid={"features.family": ["../low"]}),
+            "features.family must be letters, digits,",
             id="a value that makes no path",
         ),
-        pytest.param(with_run(grid=None), "the sweep.runs.0 must have either a grid or a table", id="nothing to vary"),
+        pytest.param(with_run(grid=None), "the sweep.runs.0: must have either a grid or a table", id="nothing to vary"),
         pytest.param(with_run(table="a.csv"), "must have either a grid or a table", id="grid and table"),
         pytest.param(with_run(grid=None, table="a.csv"), "a.csv cannot be read (No such file", id="no csv"),
         pytest.param({**RANKS, "runs": RANKS["runs"] * 2}, "two points have these settings", id="the same run twice"),
@@ -207,27 +214,31 @@ def test_that_a_wrong_sweep_gets_a_sentence(tmp_path: Path, sweep: dict[str, Any
     ("csv", "message"),
     [
         ("", "must have a line of setting names and at least one line of values"),
-        ("rank\n", "must have a line of setting names and at least one line of values"),
-        ("rank,n_members\n1\n", "line 2: 2 values are expected, as many as column names, none of them empty"),
-        ("n_members\n10\n", "has no column 'rank'; it has n_members"),
+        ("features.rank\n", "must have a line of setting names and at least one line of values"),
+        (
+            "features.rank,tuning.optimiser.n_members\n1\n",
+            "line 2: 2 values are expected, as many as column names, none of them empty",
+        ),
+        ("tuning.optimiser.n_members\n10\n", "has no column 'features.rank'; it has tuning.optimiser.n_members"),
     ],
 )
 def test_that_a_wrong_csv_gets_a_sentence(tmp_path: Path, csv: str, message: str) -> None:
     (tmp_path / "a.csv").write_text(csv, encoding="utf-8")
     with pytest.raises(ConfigError) as caught:
-        planned(with_run(grid=None, table="a.csv", columns=["rank"]), tmp_path)
+        planned(with_run(grid=None, table="a.csv", columns=["features.rank"]), tmp_path)
     assert message in str(caught.value)
 
 
 def test_that_a_csv_is_read_as_a_config_would_be(tmp_path: Path) -> None:
-    text = "structure,rank,eki.inflation,data.noise_variance\nlowrank,2,1e-3,0.1\ndiagonal,null,0,0.1\n"
+    header = "features.family,features.rank,tuning.optimiser.inflation,data.noise_variance"
+    text = f"{header}\nlowrank,2,1e-3,0.1\ndiagonal,null,0,0.1\n"
     (tmp_path / "a.csv").write_text(text, encoding="utf-8")
     found = planned(with_run(grid=None, table="a.csv"), tmp_path)
     first, second = found.points
-    assert first.emulator == "lowrank_structure~lowrank_rank~2_inflation~0.001"
-    assert (first.case, first.data["noise_variance"]) == ("standard_noise_variance~0.1", 0.1)
-    assert second.values == {"structure": "diagonal", "rank": None, "inflation": 0, "noise_variance": 0.1}
-    assert second.block["eki"] == {"inflation": 0}
+    assert first.emulator == "lowrank_family~lowrank_rank~2_inflation~0.001"
+    assert (first.case, first.data.noise_variance) == ("standard_noise_variance~0.1", 0.1)
+    assert second.values == {"family": "diagonal", "rank": None, "inflation": 0, "noise_variance": 0.1}
+    assert second.block["tuning"] == {"optimiser": {"inflation": 0}}
     assert list(found.cases["ishigami"]) == ["standard_noise_variance~0.1"]
 
 
@@ -235,11 +246,15 @@ def test_that_repeats_are_capped_by_the_experiments_and_points_by_the_config(tmp
     small = tiny_config({"ishigami": {"repeats": 1}, "sweep_points": 1})
     found = planned(RANKS, tmp_path, small)
     assert [(run.emulator, run.repeats) for run in found.runs] == [("lowrank_rank~1", 1)]
-    assert found.config["results"] == "results/tiny/sweeps/mine"
+    assert found.config.run.results == "results/tiny/sweeps/mine"
 
 
 def test_that_nested_settings_and_lists_are_varied_too(tmp_path: Path) -> None:
-    grid = {"prior.log_scale": [[0.0, 0.5]], "eki.step": ["constant"], "eki.step_size": [0.5]}
+    grid = {
+        "features.prior.log_scale": [[0.0, 0.5]],
+        "tuning.optimiser.step": ["constant"],
+        "tuning.optimiser.step_size": [0.5],
+    }
     (point,) = planned(with_run(grid=grid), tmp_path).points
     assert point.emulator == "lowrank_log_scale~0.0x0.5_step~constant_step_size~0.5"
-    assert point.block["eki"] == {"step": "constant", "step_size": 0.5}
+    assert point.block["tuning"]["optimiser"] == {"step": "constant", "step_size": 0.5}

@@ -3,21 +3,21 @@
 
 rule analyse:
     input:
-        unpack(analysed_paths),
+        unpack(plan.analysed),
         data=f"{CASE}/data.nc",
     output:
         f"{CASE}/{{emulator}}/analysis.nc",
     log:
-        f"{LOGS}/{{experiment}}/{{case}}/seed{{seed}}/{{emulator}}/analyse.log",
+        plan.log("{experiment}/{case}/seed{seed}/{emulator}/analyse"),
     benchmark:
-        f"{BENCHMARKS}/{{experiment}}/{{case}}/seed{{seed}}/{{emulator}}/analyse.tsv"
+        plan.benchmark("{experiment}/{case}/seed{seed}/{emulator}/analyse")
     conda:
-        ENVIRONMENT
+        plan.environment
     resources:
-        **resources("analyse"),
+        **ask.of("analyse"),
     params:
-        settings=block_of("analysis"),
-        code=lambda wildcards: code_of("analyse", f"{wildcards.experiment}.analysis"),
+        settings=plan.block("analysis"),
+        code=plan.code("analyse"),
     script:
         "../scripts/analyse.py"
 
@@ -25,29 +25,29 @@ rule analyse:
 # The truth goes the same road as the emulators.
 rule analyse_truth:
     input:
-        unpack(truth_posterior),
+        unpack(plan.true_posterior),
         data=f"{CASE}/data.nc",
     output:
         f"{CASE}/truth.nc",
     log:
-        f"{LOGS}/{{experiment}}/{{case}}/seed{{seed}}/truth.log",
+        plan.log("{experiment}/{case}/seed{seed}/analyse_truth"),
     benchmark:
-        f"{BENCHMARKS}/{{experiment}}/{{case}}/seed{{seed}}/truth.tsv"
+        plan.benchmark("{experiment}/{case}/seed{seed}/analyse_truth")
     conda:
-        ENVIRONMENT
+        plan.environment
     resources:
-        **resources("analyse_truth"),
+        **ask.of("analyse_truth"),
     params:
-        settings=block_of("truth"),
-        code=lambda wildcards: code_of("truth", f"{wildcards.experiment}.analysis"),
+        settings=plan.block("truth"),
+        code=plan.code("analyse_truth"),
     script:
-        "../scripts/truth.py"
+        "../scripts/analyse_truth.py"
 
 
-for experiment in EXPERIMENTS:
+for experiment in plan.compared:
 
     rule:
         name:
             f"analyse_{experiment}"
         input:
-            stage_paths("analysis", experiment),
+            plan.stage_paths("analysis", experiment),

@@ -8,21 +8,21 @@ rule begin:
 
 rule data:
     input:
-        lambda wildcards: config[wildcards.experiment].get("source") or [],
+        plan.source,
     output:
         f"{CASE}/data.nc",
     log:
-        f"{LOGS}/{{experiment}}/{{case}}/seed{{seed}}/data.log",
+        plan.log("{experiment}/{case}/seed{seed}/data"),
     benchmark:
-        f"{BENCHMARKS}/{{experiment}}/{{case}}/seed{{seed}}/data.tsv"
+        plan.benchmark("{experiment}/{case}/seed{seed}/data")
     priority: 2  # short, and the longest jobs wait for nothing else
     conda:
-        ENVIRONMENT
+        plan.environment
     resources:
-        **resources("data"),
+        **ask.of("data"),
     params:
-        settings=lambda wildcards: CASES[wildcards.experiment][wildcards.case],
-        code=lambda wildcards: code_of("data", f"{wildcards.experiment}.data"),
+        settings=plan.data_settings,
+        code=plan.code("data"),
     script:
         "../scripts/data.py"
 
@@ -34,24 +34,24 @@ rule check_data:
     output:
         f"{CASE}/data.checked",
     log:
-        f"{LOGS}/{{experiment}}/{{case}}/seed{{seed}}/check.log",
+        plan.log("{experiment}/{case}/seed{seed}/check_data"),
     benchmark:
-        f"{BENCHMARKS}/{{experiment}}/{{case}}/seed{{seed}}/check.tsv"
+        plan.benchmark("{experiment}/{case}/seed{seed}/check_data")
     priority: 2
     conda:
-        ENVIRONMENT
+        plan.environment
     resources:
-        **resources("check_data"),
+        **ask.of("check_data"),
     params:
-        code=code_of("check"),
+        code=plan.code("check_data"),
     script:
-        "../scripts/check.py"
+        "../scripts/check_data.py"
 
 
-for experiment in EXPERIMENTS:
+for experiment in plan.compared:
 
     rule:
         name:
             f"data_{experiment}"
         input:
-            expand(f"{CASE}/data.checked", experiment=experiment, case=CASES[experiment], seed=SEEDS),
+            plan.data_marks(experiment),

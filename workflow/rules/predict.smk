@@ -10,25 +10,25 @@ rule predict:
         result=f"{CASE}/{{emulator}}/predicted-{{repeats}}.nc",
         timing=f"{CASE}/{{emulator}}/times-{{repeats}}.nc",
     log:
-        f"{LOGS}/{{experiment}}/{{case}}/seed{{seed}}/{{emulator}}/predict-{{repeats}}.log",
+        plan.log("{experiment}/{case}/seed{seed}/{emulator}/predict-{repeats}"),
     benchmark:
-        f"{BENCHMARKS}/{{experiment}}/{{case}}/seed{{seed}}/{{emulator}}/predict-{{repeats}}.tsv"
+        plan.benchmark("{experiment}/{case}/seed{seed}/{emulator}/predict-{repeats}")
     conda:
-        ENVIRONMENT
-    threads: claimed_threads
+        plan.environment
+    threads: ask.threads(workflow.cores)
     resources:
-        **resources("predict"),
+        **ask.of("predict"),
     params:
-        settings=emulator_settings,
-        code=emulator_code("predict", "prediction"),
+        settings=plan.settings("predict"),
+        code=plan.code("predict"),
     script:
         "../scripts/predict.py"
 
 
-for experiment in EXPERIMENTS:
+for experiment in plan.compared:
 
     rule:
         name:
             f"predict_{experiment}"
         input:
-            stage_paths("predicted", experiment),
+            plan.stage_paths("predicted", experiment),

@@ -1,70 +1,54 @@
-# The end of the road: the paper's numbers beside ours, and one page that shows everything (sections.smk says what).
+# The end of the road: the paper's numbers beside ours, and one page that shows everything.
 #
 # Whatever the config plans is an input here, so a missing artifact fails the build; a number that is merely worse does
 # not. What the config leaves out has a section too, which says so.
 
-PAGE = f"{RESULTS}/report.html"
-VERDICTS = f"{RESULTS}/verdicts.csv"
-RECORD = f"{RESULTS}/reference.json"
-
 
 rule verdicts:
     input:
-        [table_path(name) for name in ALL_TABLE_NAMES],
-        list(CURVES.values()),
-        paper=PAPER_VALUES,
+        list(plan.tables.values()),
+        list(plan.curves.values()),
+        paper=plan.paper_path,
     output:
-        VERDICTS,
+        f"{plan.results}/verdicts.csv",
     log:
-        f"{LOGS}/report/verdicts.log",
+        plan.log("report/verdicts"),
     benchmark:
-        f"{BENCHMARKS}/report/verdicts.tsv"
-    group:
-        "page"
+        plan.benchmark("report/verdicts")
     conda:
-        ENVIRONMENT
+        plan.environment
     resources:
-        **resources("verdicts"),
+        **ask.of("verdicts"),
     params:
-        experiments=REPORTED,
-        tables={name: table_path(name) for name in ALL_TABLE_NAMES},
-        curves=CURVES,
-        settings=paper_settings(),
-        order=list(SECTIONS),
-        code=provenance.code_fingerprint(
-            ROOT / "workflow/scripts/verdicts.py",
-            [f"rftune.experiments.{experiment}.verdicts" for experiment in REPORTED],
-        ),
+        **reporting.judged(plan),
     script:
         "../scripts/verdicts.py"
 
 
 rule report:
     input:
-        [picture(name)[0] for name in FIGURES],
-        [table_path(name) for name in ALL_TABLE_NAMES],
-        verdicts=VERDICTS,
+        [plan.pictures(artifact)[0] for artifact in plan.artifacts],
+        list(plan.tables.values()),
+        verdicts=rules.verdicts.output[0],
     output:
-        page=PAGE,
-        record=RECORD,
+        page=f"{plan.results}/report.html",
+        record=f"{plan.results}/{record.NAME}",
     log:
-        f"{LOGS}/report/page.log",
+        plan.log("report/page"),
     benchmark:
-        f"{BENCHMARKS}/report/page.tsv"
-    group:
-        "page"
+        plan.benchmark("report/page")
     conda:
-        ENVIRONMENT
+        plan.environment
     resources:
-        **resources("report"),
+        **ask.of("report"),
         n_cores=lambda wildcards: workflow.cores or 1,
     params:
-        artifacts=[artifact_of(name) for name in SECTIONS],
-        experiments=REPORTED,
-        seeds=SEEDS,
-        benchmarks=BENCHMARKS,
-        settings=reference.without_scheduling(config),
-        texts=content_of(*page.PARTS, *map(caption, SECTIONS)),
-        code=code_of("report"),
+        exhibits=reporting.exhibits(plan, workflow.configfiles),
+        experiments=list(plan.config.blocks),
+        seeds=plan.config.seeds,
+        benchmarks=plan.benchmarks,
+        made_with=record.made_with(plan),
+        texts=reporting.texts(),
+        code=plan.code("report"),
     script:
         "../scripts/report.py"

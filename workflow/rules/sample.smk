@@ -8,19 +8,19 @@ rule sample:
     output:
         f"{CASE}/{{emulator}}/posterior-{{repeats}}.nc",
     log:
-        f"{LOGS}/{{experiment}}/{{case}}/seed{{seed}}/{{emulator}}/sample-{{repeats}}.log",
+        plan.log("{experiment}/{case}/seed{seed}/{emulator}/sample-{repeats}"),
     benchmark:
-        f"{BENCHMARKS}/{{experiment}}/{{case}}/seed{{seed}}/{{emulator}}/sample-{{repeats}}.tsv"
+        plan.benchmark("{experiment}/{case}/seed{seed}/{emulator}/sample-{repeats}")
     priority: 1  # see below
     conda:
-        ENVIRONMENT
+        plan.environment
     resources:
-        **resources("sample"),
+        **ask.of("sample"),
     params:
-        settings=emulator_settings,
-        sampling=block_of("sampling"),
-        likelihood=block_of("likelihood"),
-        code=emulator_code("sample", "sampling"),
+        settings=plan.settings("sample"),
+        sampling=plan.block("sampling"),
+        likelihood=plan.block("likelihood"),
+        code=plan.code("sample"),
     script:
         "../scripts/sample.py"
 
@@ -32,16 +32,16 @@ rule sample_truth:
     output:
         f"{CASE}/posterior.nc",
     log:
-        f"{LOGS}/{{experiment}}/{{case}}/seed{{seed}}/sample.log",
+        plan.log("{experiment}/{case}/seed{seed}/sample_truth"),
     benchmark:
-        f"{BENCHMARKS}/{{experiment}}/{{case}}/seed{{seed}}/sample.tsv"
+        plan.benchmark("{experiment}/{case}/seed{seed}/sample_truth")
     priority: 2  # the longest jobs of a run begin early, so that none is left over at its end
     conda:
-        ENVIRONMENT
+        plan.environment
     resources:
-        **resources("sample_truth"),
+        **ask.of("sample_truth"),
     params:
-        sampling=block_of("sampling"),
-        code=lambda wildcards: code_of("sample_truth", f"{wildcards.experiment}.sampling"),
+        sampling=plan.block("sampling"),
+        code=plan.code("sample_truth"),
     script:
         "../scripts/sample_truth.py"

@@ -9,27 +9,27 @@ rule tune:
         result=f"{CASE}/{{emulator}}/tuned-{{repeats}}.nc",
         timing=f"{CASE}/{{emulator}}/timing-{{repeats}}.nc",
     log:
-        f"{LOGS}/{{experiment}}/{{case}}/seed{{seed}}/{{emulator}}/tune-{{repeats}}.log",
+        plan.log("{experiment}/{case}/seed{seed}/{emulator}/tune-{repeats}"),
     benchmark:
-        f"{BENCHMARKS}/{{experiment}}/{{case}}/seed{{seed}}/{{emulator}}/tune-{{repeats}}.tsv"
+        plan.benchmark("{experiment}/{case}/seed{seed}/{emulator}/tune-{repeats}")
     conda:
-        ENVIRONMENT
-    threads: claimed_threads
+        plan.environment
+    threads: ask.threads(workflow.cores)
     resources:
-        **resources("tune"),
-        n_workers=n_workers,
+        **ask.of("tune"),
+        n_workers=ask.workers,
     params:
-        settings=tuning_settings,
-        repeats=repeat_range,
-        code=emulator_code("tune"),
+        settings=plan.settings("tune"),
+        repeats=plan.repeat_range,
+        code=plan.code("tune"),
     script:
         "../scripts/tune.py"
 
 
-for experiment in EXPERIMENTS:
+for experiment in plan.compared:
 
     rule:
         name:
             f"tune_{experiment}"
         input:
-            stage_paths("tuned", experiment),
+            plan.stage_paths("tuned", experiment),

@@ -4,25 +4,20 @@ import json
 import sys
 from pathlib import Path
 
-import yaml
-
-from rftune.report import reference
-from rftune.workflow import config as rftune_config
+from rftune.workflow import config, record
+from rftune.workflow.plan import Plan
 
 ROOT = Path(__file__).resolve().parents[2]
 
 
 def problems(folder, config_path=ROOT / "config/config.yaml"):
     """What has changed since the run was made, and what was changed in its files; none if all is well."""
-    record_path = Path(folder) / reference.NAME
+    record_path = Path(folder) / record.NAME
     if not record_path.exists():
-        return [f"there is no {reference.NAME} in {folder}: make the run with the workflow"]
-    record = json.loads(record_path.read_text(encoding="utf-8"))
-    with open(config_path, encoding="utf-8") as stream:
-        config = rftune_config.without_absent(yaml.safe_load(stream))
-    now = reference.made_with(config, config["experiments"], ROOT / "workflow/scripts")
-    found = reference.changes(record, now)
-    return found + [f"{name} is not as the run left it" for name in reference.altered(Path(folder), record["files"])]
+        return [f"there is no {record.NAME} in {folder}: make the run with the workflow"]
+    made = json.loads(record_path.read_text(encoding="utf-8"))
+    found = record.changes(made, record.made_with(Plan(config.read(config.load(config_path)), ROOT)))
+    return found + [f"{name} is not as the run left it" for name in record.altered(Path(folder), made["files"])]
 
 
 def main(folder):

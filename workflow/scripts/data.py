@@ -1,15 +1,13 @@
 """Make the data of one case of an experiment."""
 
-from importlib import import_module
-
 from rftune import storage
+from rftune.experiments.base import experiment
 from rftune.seeding import rng_for
 from rftune.workflow.jobs import job
 
 
-def main(out_path, experiment, case, seed, settings):
-    module = import_module(f"rftune.experiments.{experiment}.data")
-    data = module.make_data(module.Settings(**settings), rng_for(seed, experiment, case, "data"))
+def main(out_path, name, case, seed, settings):
+    data = experiment(name).Data(**settings).make(rng_for(seed, name, case, "data"))
     storage.save(data, out_path, settings=settings, seed=seed)
 
 

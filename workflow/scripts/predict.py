@@ -6,18 +6,19 @@ from time import perf_counter
 import numpy as np
 
 from rftune import storage
-from rftune.emulators import base as emulators
-from rftune.emulators import point as baselines
+from rftune.emulators import point
+from rftune.emulators.base import EMULATORS
 from rftune.experiments.protocol import OUTCOME, stack_repeats, training_set
+from rftune.progress import peak_memory_mb, progress_bar
 from rftune.seeding import rng_for
-from rftune.workflow.jobs import job, peak_memory_mb, progress_bar
+from rftune.workflow.jobs import job
 
 
 def main(data_path, tuned_path, tuning_times_path, out_path, times_path, labels, seed, settings):
     module = import_module(f"rftune.experiments.{labels[0]}.prediction")
     data = storage.load(data_path)
-    training, noise = training_set(data)
-    emulator = emulators.from_config(settings)
+    training = training_set(data)
+    emulator = EMULATORS.read(settings)
     tuned, times = storage.load(tuned_path), storage.load(tuning_times_path)
     repeats = tuned["repeat"].values.tolist()
     predictions, measured = [], []
@@ -26,9 +27,9 @@ def main(data_path, tuned_path, tuning_times_path, out_path, times_path, labels,
             one = tuned.sel(repeat=repeat, drop=True)
             start = perf_counter()
             if one["failure"].item():
-                model = baselines.unknown(training.n_inputs, training.n_outputs)
+                model = point.unknown(training.data.n_inputs, training.data.n_outputs)
             else:
-                model = emulator.fit(training, noise, one, rng_for(seed, *labels, repeat, "predict"))
+                model = emulator.fit(training, one, rng_for(seed, *labels, repeat, "predict"))
             seconds = {"fit_seconds": perf_counter() - start}
             if hasattr(module, "measure") and not one["failure"].item():
                 seconds |= module.measure(model, data)

@@ -3,9 +3,10 @@
 from importlib import import_module
 
 from rftune import storage
-from rftune.emulators import base as emulators
+from rftune.emulators.base import EMULATORS
 from rftune.experiments.protocol import stack_repeats, training_set
-from rftune.inference import chains, mcmc
+from rftune.inference import chains
+from rftune.inference.settings import SamplingSettings
 from rftune.seeding import rng_for
 from rftune.workflow.jobs import job
 
@@ -13,9 +14,9 @@ from rftune.workflow.jobs import job
 def main(data_path, tuned_path, out_path, labels, seed, settings, sampling, likelihood, code):
     module = import_module(f"rftune.experiments.{labels[0]}.sampling")
     data, tuned = storage.load(data_path), storage.load(tuned_path)
-    training, noise = training_set(data)
-    emulator = emulators.from_config(settings)
-    options = mcmc.Settings(**sampling)
+    training = training_set(data)
+    emulator = EMULATORS.read(settings)
+    options = SamplingSettings(**sampling)
     repeats = tuned["repeat"].values.tolist()
     chains_made, checkpoints = [], []
     for repeat in repeats:
@@ -23,8 +24,8 @@ def main(data_path, tuned_path, out_path, labels, seed, settings, sampling, like
         if one["failure"].item():
             chains_made.append(chains.missing(options, data.sizes["input"]))
             continue
-        # the features of the predictions
-        model = emulator.fit(training, noise, one, rng_for(seed, *labels, repeat, "predict"))
+        # with the generator of the predictions: the same draw of features
+        model = emulator.fit(training, one, rng_for(seed, *labels, repeat, "predict"))
         made_of = [settings, likelihood, code]
         source = chains.Source(f"{out_path}.{repeat}.part", (seed, *labels, repeat), [data, one], made_of)
         start = module.start(data, options.n_walkers, rng_for(seed, *labels, repeat, "start"))

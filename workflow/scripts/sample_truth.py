@@ -5,7 +5,8 @@ from importlib import import_module
 import xarray as xr
 
 from rftune import storage
-from rftune.inference import chains, mcmc
+from rftune.inference import chains
+from rftune.inference.settings import SamplingSettings
 from rftune.seeding import rng_for
 from rftune.workflow.jobs import job
 
@@ -13,7 +14,7 @@ from rftune.workflow.jobs import job
 def main(data_path, out_path, labels, seed, sampling, code):
     module = import_module(f"rftune.experiments.{labels[0]}.sampling")
     data = storage.load(data_path)
-    options = mcmc.Settings(**sampling)
+    options = SamplingSettings(**sampling)
     density = module.log_posterior_of_truth(data)
     if density is None:
         storage.save(xr.Dataset(), out_path, settings=sampling, seed=seed)

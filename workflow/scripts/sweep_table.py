@@ -9,8 +9,7 @@ def main(sources, csv_path, parquet_path):
     table = sweep_table(sources)
     with storage.atomic_path(parquet_path) as temporary:
         table.to_parquet(temporary, index=False)
-    with storage.atomic_path(csv_path) as temporary:
-        table.to_csv(temporary, index=False, lineterminator="\n", float_format="%.6g")
+    storage.save_table(table, csv_path)
 
 
 if "snakemake" in globals():

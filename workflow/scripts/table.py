@@ -1,29 +1,20 @@
 """Make one table from stored results."""
 
-from importlib import import_module
-
-import yaml
-
 from rftune import storage
-from rftune.experiments.results import Stored
+from rftune.experiments.base import experiment
+from rftune.experiments.results import Results
 from rftune.workflow.jobs import job
 
 
-def main(artifact, experiment, truths, analyses, timings, paper_path, out_path):
-    with open(paper_path, encoding="utf-8") as stream:
-        paper = yaml.safe_load(stream).get(artifact, {})
-    tables = import_module(f"rftune.experiments.{experiment}.tables").TABLES
-    table = tables[artifact](truths, analyses, timings, paper)
-    with storage.atomic_path(out_path) as temporary:
-        table.to_csv(temporary, index=False, lineterminator="\n", float_format="%.6g")
+def main(name, function, results, out_path):
+    storage.save_table(experiment(name).call("tables", function)(results), out_path)
 
 
 if "snakemake" in globals():
     with job(snakemake.log[0]):
         main(
-            snakemake.params.artifact,
             snakemake.params.experiment,
-            *([Stored(*source) for source in snakemake.params[kind]] for kind in ("truths", "analyses", "timings")),
-            snakemake.input.paper,
+            snakemake.params.function,
+            Results.told(**snakemake.params.results),
             snakemake.output[0],
         )

@@ -1,15 +1,16 @@
 """Tune one emulator for a chunk of repeats."""
 
 from rftune import storage
-from rftune.emulators import base as emulators
+from rftune.emulators.base import EMULATORS, Task
 from rftune.experiments.protocol import stack_repeats, training_set
+from rftune.progress import logger, peak_memory_mb, progress_bar
 from rftune.seeding import rng_for
-from rftune.workflow.jobs import job, logger, peak_memory_mb, progress_bar
+from rftune.workflow.jobs import job
 
 
 def main(data_path, result_path, timing_path, labels, repeats, seed, settings, n_workers):
-    data, noise = training_set(storage.load(data_path))
-    emulator = emulators.from_config(settings)
+    training = training_set(storage.load(data_path))
+    emulator = EMULATORS.read(settings)
     outcomes = []
     with progress_bar(len(repeats), " ".join(["tune", *labels])) as bar:
         for repeat in repeats:
@@ -24,7 +25,7 @@ def main(data_path, result_path, timing_path, labels, repeats, seed, settings, n
                     n_failed,
                 )
 
-            outcome = emulator.tune(data, noise, rng_for(seed, *labels, repeat, "tune"), n_workers, progress)
+            outcome = emulator.tune(Task(training, rng_for(seed, *labels, repeat, "tune"), n_workers, progress))
             if outcome.result["failure"].item():
                 logger.warning("repeat %d failed: %s", repeat, outcome.result["failure"].item())
             outcome.timing["peak_memory_mb"] = peak_memory_mb()

@@ -6,25 +6,28 @@ import pandas as pd
 import yaml
 
 from rftune import storage
+from rftune.emulators.listed import Listed
 from rftune.experiments.protocol import load_repeats
 from rftune.experiments.results import succeeded
 from rftune.report import verdicts
 from rftune.workflow.jobs import job
 
 
-def main(experiments, table_paths, curve_paths, settings, order, paper_path, out_path):
+def main(modules, table_paths, curve_paths, listed, settings, order, paper_path, out_path):
     with open(paper_path, encoding="utf-8") as stream:
         paper = yaml.safe_load(stream)
-    evidence = verdicts.Evidence(
-        tables={name: pd.read_csv(path) for name, path in table_paths.items()},
-        curves={name: misfits(paths) for name, paths in curve_paths.items()},
-    )
+    tables = {name: pd.read_csv(path) for name, path in table_paths.items()}
     found = [verdicts.setting(*line) for line in settings]
-    for experiment in experiments:
-        found += import_module(f"rftune.experiments.{experiment}.verdicts").compare(evidence, paper)
+    for name, module in modules.items():
+        emulators = {entry[0]: Listed(*entry) for entry in listed[name]}
+        found += import_module(module).compare(verdicts.Evidence(tables, emulators), paper)
+    for name, paths in curve_paths.items():
+        if name in paper["convergence"]:
+            found += verdicts.convergence(
+                name, paper["convergence"], misfits(paths)[: paper["convergence"]["restarts"]]
+            )
     found.sort(key=lambda verdict: order.index(verdict.id))
-    with storage.atomic_path(out_path) as temporary:
-        verdicts.to_frame(found).to_csv(temporary, index=False, lineterminator="\n")
+    storage.save_table(verdicts.to_frame(found), out_path, float_format=None)
 
 
 def misfits(paths):
@@ -36,9 +39,10 @@ def misfits(paths):
 if "snakemake" in globals():
     with job(snakemake.log[0]):
         main(
-            snakemake.params.experiments,
+            snakemake.params.modules,
             snakemake.params.tables,
             snakemake.params.curves,
+            snakemake.params.listed,
             snakemake.params.settings,
             snakemake.params.order,
             snakemake.input.paper,

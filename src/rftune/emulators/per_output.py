@@ -17,7 +17,7 @@ def columns(data: Dataset) -> list[Dataset]:
 
 
 @dataclass(frozen=True, eq=False)
-class Separate:
+class SideBySide:
     """Independent posteriors of the outputs, whose noise is uncorrelated; a `scaling.Model`.
 
     Attributes

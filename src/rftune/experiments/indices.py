@@ -3,15 +3,43 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal, Self
 
 import numpy as np
 import xarray as xr
+from pydantic import model_validator
 
 from rftune.analysis import metrics, sensitivity
 from rftune.data import Array, Dataset
+from rftune.experiments.base import DataSettings
 from rftune.experiments.protocol import OUTCOME, pack_data
 from rftune.experiments.results import succeeded
+from rftune.settings import Field, Settings
+
+# A Saltelli design is balanced where the number of its base samples is a power of two.
+PowerOfTwo = Literal[2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384, 32768, 65536]
+
+
+class BootstrapSettings(Settings):
+    """How intervals of indices are found."""
+
+    n_bootstrap: int = Field(ge=2, le=100_000, description="resamples behind the intervals of the indices")
+
+
+class DesignSettings(DataSettings):
+    """Data on a Saltelli design of a function."""
+
+    noise_variance: float = Field(gt=0, description="variance of the training noise")
+    n_base: PowerOfTwo = Field(description="Saltelli base samples, a power of two; (2d + 2) rows each")
+
+    @model_validator(mode="after")
+    def _check_training_size(self) -> Self:
+        """Training points are rows of the design."""
+        n_samples, n_inputs, _ = self.shape
+        n_rows = self.n_base * (2 * n_inputs + 2)
+        if not 1 <= n_samples <= n_rows:
+            raise ValueError(f"n_train must be between 1 and the design's {n_rows} rows; got {n_samples}")
+        return self
 
 
 def design_data(
@@ -48,13 +76,6 @@ def design_data(
         analytic_first=("input", analytic[0]),
         analytic_total=("input", analytic[1]),
     )
-
-
-def check_training_size(n_train: int, n_base: int, n_inputs: int) -> None:
-    """Training points are rows of the design."""
-    n_rows = n_base * (2 * n_inputs + 2)
-    if not 1 <= n_train <= n_rows:
-        raise ValueError(f"n_train must be between 1 and the design's {n_rows} rows; got {n_train}")
 
 
 def analyse(data: xr.Dataset, predictions: xr.Dataset, n_bootstrap: int, rng: np.random.Generator) -> xr.Dataset:

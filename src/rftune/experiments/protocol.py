@@ -11,6 +11,7 @@ import xarray as xr
 
 from rftune import storage
 from rftune.data import OUTCOME, Array, Dataset, Model, as_matrix
+from rftune.scaling import Training
 
 __all__ = ["OUTCOME", "load_repeats", "pack_data", "predict_means", "stack_repeats", "training_set"]
 
@@ -42,13 +43,13 @@ def pack_data(training: Dataset, noise_covariance: Array, points: Array, truth: 
     )
 
 
-def training_set(data: xr.Dataset) -> tuple[Dataset, Array]:
-    """Training data and noise covariance of a data file; an error when they are missing or not finite."""
+def training_set(data: xr.Dataset) -> Training:
+    """What emulators learn from in a data file; an error when it is missing or not finite."""
     missing = {"train_inputs", "train_outputs", "noise_covariance"} - set(data)
     if missing:
         raise ValueError(f"the data file lacks {', '.join(sorted(missing))}: it needs them to train an emulator")
     noise = as_matrix("noise_covariance", data["noise_covariance"].values, n_columns=data.sizes["output"])
-    return Dataset(data["train_inputs"].values, data["train_outputs"].values), noise
+    return Training(Dataset(data["train_inputs"].values, data["train_outputs"].values), noise)
 
 
 def predict_means(model: Model, data: xr.Dataset) -> xr.Dataset:

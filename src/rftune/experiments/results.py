@@ -1,29 +1,113 @@
-"""What tables and figures make of stored results: those that failed are counted, not averaged."""
+"""Stored results as tables, figures and verdicts see them: loaded, chosen by what they are, never by path."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
 
 import numpy as np
+import pandas as pd
 import xarray as xr
 from numpy.typing import NDArray
 
 from rftune import storage
 from rftune.data import Array
+from rftune.emulators.listed import Listed
 from rftune.experiments.protocol import load_repeats
 
 
-class Stored(NamedTuple):
+@dataclass(frozen=True)
+class Stored:
     """A stored result, whole or in chunks of repeats, and what it belongs to; data belong to no emulator."""
 
+    stage: str
     case: str
     seed: int
     emulator: str
     paths: Sequence[str]
 
-    def load(self) -> xr.Dataset:
+    @cached_property
+    def loaded(self) -> xr.Dataset:
         return storage.load(self.paths[0]) if len(self.paths) == 1 else load_repeats(self.paths)
+
+    @property
+    def place(self) -> tuple[str, int]:
+        return self.case, self.seed
+
+    @property
+    def key(self) -> tuple[str, int, str]:
+        return self.case, self.seed, self.emulator
+
+
+@dataclass(frozen=True)
+class Results:
+    """What an artifact asked for.
+
+    Attributes
+    ----------
+    stored
+    emulators
+        Of the experiment, by name.
+    tables
+        Tables that were made before, by id.
+    paper
+        What the paper prints, by artifact: config/paper_values.yaml.
+    artifact
+        Which artifact it is that asked.
+    """
+
+    stored: Sequence[Stored] = ()
+    emulators: Mapping[str, Listed] = field(default_factory=dict)
+    tables: Mapping[str, pd.DataFrame] = field(default_factory=dict)
+    paper: Mapping[str, Any] = field(default_factory=dict)
+    artifact: str = ""
+
+    @classmethod
+    def told(
+        cls,
+        stored: Sequence[Sequence[Any]],
+        emulators: Sequence[Sequence[Any]],
+        tables: Mapping[str, str],
+        paper: Mapping[str, Any],
+        artifact: str,
+    ) -> Results:
+        """From what a job is told: fields of `Stored` and `Listed`, and paths of tables."""
+        return cls(
+            [Stored(*entry) for entry in stored],
+            {entry[0]: Listed(*entry) for entry in emulators},
+            {name: pd.read_csv(path) for name, path in tables.items()},
+            paper,
+            artifact,
+        )
+
+    def all(self, stage: str, role: str | None = None, case: str | None = None) -> list[Stored]:
+        """Results of a stage: those of an emulator in a role (None: of all), in a case (None: in all)."""
+        return list(self._chosen(stage, role, case))
+
+    def one(self, stage: str, role: str | None = None, case: str | None = None) -> xr.Dataset:
+        """The first of `all`."""
+        return next(self._chosen(stage, role, case)).loaded
+
+    @property
+    def root_seed(self) -> int:
+        """The seed that everything is run with; results at further seeds come after it."""
+        return self.stored[0].seed
+
+    def emulator(self, role: str) -> Listed:
+        """The emulator in a role."""
+        return next(entry for entry in self.emulators.values() if entry.role == role)
+
+    def label(self, emulator: str) -> str:
+        """What to call an emulator, or a row of a table that is none."""
+        return self.emulators[emulator].label if emulator in self.emulators else emulator
+
+    def _chosen(self, stage: str, role: str | None, case: str | None) -> Iterator[Stored]:
+        for one in self.stored:
+            plays = role is None or (one.emulator != "" and self.emulators[one.emulator].role == role)
+            if one.stage == stage and plays and case in (None, one.case):
+                yield one
 
 
 def succeeded(analysis: xr.Dataset) -> NDArray[np.bool_]:

@@ -1,6 +1,6 @@
 """Feature-distribution structures: from tunable parameters to a distribution of frequencies, with priors and counts.
 
-A *structure* uses families (`families`) to draw the frequency matrices Ξ (n_outputs × n_inputs) of the random features
+A *structure* uses families (`family`) to draw the frequency matrices Ξ (n_outputs × n_inputs) of the random features
 and adds the amplitude ς; its parameters are one unconstrained vector. The latent numbers behind Ξ, normal or
 heavy-tailed, are drawn here for every family.
 """
@@ -8,65 +8,34 @@ heavy-tailed, are drawn here for every family.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, replace
-from typing import Literal, get_args
+from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
 from rftune.data import Array
-from rftune.features.family import FAMILIES, Family, Mask, Normal, Parameter, Priors, Sparse, Values
-
-__all__ = [
-    "FAMILIES",
-    "Draw",
-    "Family",
-    "Nonseparable",
-    "Normal",
-    "Parameter",
-    "Priors",
-    "Rank",
-    "Separable",
-    "Structure",
-    "make_structure",
-]
+from rftune.features.family import Family, Parameter, Space, Values
+from rftune.settings import Field, Normal, Settings
 
 Rank = int | tuple[int, int] | None
-Tail = Literal["normal", "student", "cauchy", "laplace"]
-Mixing = Literal["joint", "independent"]
 
 
-@dataclass(frozen=True)
-class Draw:
+class Tails(Settings):
     """How the latent numbers z of the frequencies are drawn: standard normals times a random scale s.
 
     One s per feature keeps the frequencies elliptical (sparse ones given their mask): the limiting kernel depends on
     the Mahalanobis distance r = √(ΔᵀCΔ) alone. One s per latent number gives, in the diagonal and sparse families, a
     product over inputs of kernels of r = D_i|Δ_i|. See `docs/sparse.md`.
 
-    Attributes
-    ----------
-    tail
-        "normal": s = 1, kernel exp(-r²/2). "student": s² = ν/χ²_ν, Matérn of smoothness ν/2 in r. "cauchy": ν = 1,
-        exp(-r). "laplace": s² twice a standard exponential, 1/(1 + r²).
-    degrees_of_freedom
-        ν of the student tail; the others do not look at it.
-    mixing
-        "joint": one s per feature. "independent": one per latent number.
-    mask
-        Of a separable sparse structure: one mask per feature, "shared" by all outputs, or one "per_output".
+    Tails: "normal": s = 1, kernel exp(-r²/2). "student": s² = ν/χ²_ν, Matérn of smoothness ν/2 in r. "cauchy": ν = 1,
+    exp(-r). "laplace": s² twice a standard exponential, 1/(1 + r²).
     """
 
-    tail: Tail = "normal"
-    degrees_of_freedom: float = 3.0
-    mixing: Mixing = "joint"
-    mask: Mask = "shared"
-
-    def __post_init__(self) -> None:
-        for name, known in (("tail", Tail), ("mixing", Mixing), ("mask", Mask)):
-            if getattr(self, name) not in get_args(known):
-                raise ValueError(f"{name} must be one of {', '.join(get_args(known))}; got {getattr(self, name)!r}")
-        if not (np.isfinite(self.degrees_of_freedom) and self.degrees_of_freedom > 0):
-            raise ValueError(f"degrees_of_freedom must be positive; got {self.degrees_of_freedom}")
+    tail: Literal["normal", "student", "cauchy", "laplace"] = Field("normal", description="tail of the frequencies")
+    degrees_of_freedom: float = Field(3.0, gt=0, description="ν of the student tail; the others do not look at it")
+    mixing: Literal["joint", "independent"] = Field(
+        "joint", description="one random scale per feature, or one per latent number"
+    )
 
     @property
     def _student_df(self) -> float:
@@ -92,12 +61,26 @@ class Draw:
         return normals * np.sqrt(self._student_df / rng.chisquare(self._student_df, mixed))
 
 
+class Prior(Settings):
+    """Prior of what every structure has, unconstrained and for standardised inputs; families have more of their own."""
+
+    amplitude: Normal = Field(
+        Normal(0.0, 1.5),
+        description="[mean, std] of a, where ς = 2·var(y)·exp(a): at a = 0 the prior function has the data's variance",
+    )
+    log_scale: Normal = Field(
+        Normal(0.0, 0.7),
+        description="[mean, std] of the logarithm of a frequency scale D: exp(-mean) is a typical lengthscale in input "
+        "standard deviations",
+    )
+
+
 class Structure(ABC):
     """Distribution of frequency matrices with an amplitude; parameters as one unconstrained vector."""
 
     n_inputs: int
     n_outputs: int
-    settings: Draw
+    tails: Tails
     parameters: tuple[Parameter, ...]
 
     @abstractmethod
@@ -113,9 +96,9 @@ class Structure(ABC):
 
     def covariance(self, values: Values) -> Array:
         """Covariance of the entries of Ξ: C times the variance of the latent numbers, which must be finite."""
-        variance = self.settings.variance
+        variance = self.tails.variance
         if not np.isfinite(variance):
-            raise ValueError(f"frequencies with a {self.settings.tail} tail have no covariance here: use scatter")
+            raise ValueError(f"frequencies with a {self.tails.tail} tail have no covariance here: use scatter")
         return variance * self.scatter(values)
 
     @property
@@ -145,113 +128,111 @@ class Structure(ABC):
         return np.concatenate([p.unconstrain(values[p.name]) for p in self.parameters])
 
 
-def _amplitude(priors: Priors) -> Parameter:
-    return Parameter("amplitude", (), "log", priors.amplitude)
+def _amplitude(prior: Prior) -> Parameter:
+    return Parameter("amplitude", (), "log", prior.amplitude)
+
+
+@dataclass(frozen=True)
+class Side:
+    """A family in a space: all entries of Ξ, or in a separable structure those of its inputs or outputs."""
+
+    family: Family
+    space: Space
+
+    @property
+    def parameters(self) -> tuple[Parameter, ...]:
+        return self.family.parameters(self.space)
+
+    @property
+    def latent_size(self) -> int:
+        return self.family.latent_size(self.space)
 
 
 class Nonseparable(Structure):
     """Ξ drawn as one vector of n_outputs·n_inputs entries."""
 
-    def __init__(self, n_inputs: int, n_outputs: int, family: Family, priors: Priors, settings: Draw) -> None:
-        self.n_inputs, self.n_outputs, self.family, self.settings = n_inputs, n_outputs, family, settings
-        self.parameters = (_amplitude(priors), *family.parameters)
+    def __init__(self, n_inputs: int, n_outputs: int, side: Side, prior: Prior, tails: Tails) -> None:
+        self.n_inputs, self.n_outputs, self.side, self.tails = n_inputs, n_outputs, side, tails
+        self.parameters = (_amplitude(prior), *side.parameters)
 
     def draw(self, values: Values, n_features: int, rng: np.random.Generator) -> Array:
-        latent = self.settings.latent((n_features, self.family.latent_size), rng)
-        return self.family.draw(values, latent, rng).reshape(n_features, self.n_outputs, self.n_inputs)
+        latent = self.tails.latent((n_features, self.side.latent_size), rng)
+        return self.side.family.draw(values, latent, rng).reshape(n_features, self.n_outputs, self.n_inputs)
 
     def scatter(self, values: Values) -> Array:
-        return self.family.scatter(values)
+        return self.side.family.scatter(values)
 
 
 class Separable(Structure):
     """Ξ = A_out Z A_inᵀ, with normal tails MatrixNormal(0, C_in, C_out): C = C_out ⊗ C_in (row by row)."""
 
-    def __init__(self, input_family: Family, output_family: Family, priors: Priors, settings: Draw) -> None:
-        self.n_inputs, self.n_outputs = input_family.size, output_family.size
-        self.settings = settings
-        self.families = {"input": input_family, "output": output_family}
+    def __init__(self, inner: Side, outer: Side, prior: Prior, tails: Tails) -> None:
+        self.n_inputs, self.n_outputs, self.tails = inner.space.size, outer.space.size, tails
+        self.sides = {"input": inner, "output": outer}
         self.parameters = (
-            _amplitude(priors),
+            _amplitude(prior),
             *(
-                Parameter(f"{side}_{p.name}", p.shape, p.transform, p.prior)
-                for side, family in self.families.items()
-                for p in family.parameters
+                Parameter(f"{name}_{p.name}", p.shape, p.transform, p.prior)
+                for name, side in self.sides.items()
+                for p in side.parameters
             ),
         )
 
-    def _values_of(self, side: str, values: Values) -> dict[str, Array]:
-        return {p.name: values[f"{side}_{p.name}"] for p in self.families[side].parameters}
+    def _values_of(self, name: str, values: Values) -> dict[str, Array]:
+        return {p.name: values[f"{name}_{p.name}"] for p in self.sides[name].parameters}
 
     def draw(self, values: Values, n_features: int, rng: np.random.Generator) -> Array:
-        inner, outer = self.families["input"], self.families["output"]
-        latent = self.settings.latent((n_features, outer.latent_size, inner.latent_size), rng)
-        rows = inner.draw(self._values_of("input", values), latent, rng)
-        columns = outer.draw(self._values_of("output", values), np.swapaxes(rows, 1, 2), rng)
+        inner, outer = self.sides["input"], self.sides["output"]
+        latent = self.tails.latent((n_features, outer.latent_size, inner.latent_size), rng)
+        rows = inner.family.draw(self._values_of("input", values), latent, rng)
+        columns = outer.family.draw(self._values_of("output", values), np.swapaxes(rows, 1, 2), rng)
         return np.swapaxes(columns, 1, 2)
 
     def scatter(self, values: Values) -> Array:
-        scatters = {side: family.scatter(self._values_of(side, values)) for side, family in self.families.items()}
+        scatters = {name: side.family.scatter(self._values_of(name, values)) for name, side in self.sides.items()}
         return np.asarray(np.kron(scatters["output"], scatters["input"]), dtype=np.float64)
 
 
 def make_structure(
-    name: str,
+    family: Family,
     n_inputs: int,
     n_outputs: int,
-    rank: Rank = None,
-    priors: Priors | None = None,
-    draw: Draw | None = None,
-    separable: bool = False,
-    max_rank: int | None = None,
+    rank: Rank,
+    max_rank: int | None,
+    separable: bool,
+    prior: Prior,
+    tails: Tails,
 ) -> Structure:
-    """Build a structure by name.
+    """The structure that the settings describe (`settings.FeatureSettings`) for frequencies of this size.
 
-    Parameters
-    ----------
-    name
-        A key of `FAMILIES`. In a separable sparse structure the masks choose inputs, and the output side is diagonal.
-    n_inputs, n_outputs
-        Sizes of Ξ; with shared features the structure has one output.
-    rank
-        An integer for a nonseparable structure, a pair (input, output) for a separable one, None for full rank or,
-        in the families without one, no rank.
-    priors
-        Prior scales. In a separable structure the overall scale sits in the input family, so the output
-        family's scales are centred at one.
-    draw
-        Tails of the latent numbers and masks.
-    separable
-        Asks for a separable structure where no pair of ranks does.
-    max_rank
-        Largest rank that ``rank`` None stands for.
+    In a separable structure the overall scale sits in the input family, so the output family's scales are centred at
+    one.
     """
-    if name not in FAMILIES:
-        raise ValueError(f"structure must be one of {', '.join(FAMILIES)}; got {name!r}")
-    if max_rank is not None and (max_rank < 1 or rank is not None):
-        raise ValueError(f"max_rank must be at least 1 and stand beside rank null; got {max_rank} beside rank {rank}")
-    priors, draw = priors or Priors(), draw or Draw()
+    if max_rank is not None and rank is not None:
+        raise ValueError(f"max_rank must stand beside rank null; got {max_rank} beside rank {rank}")
     if not (separable or isinstance(rank, tuple)):
-        family = _family(name, n_inputs * n_outputs, rank, max_rank, priors, n_inputs, draw)
-        return Nonseparable(n_inputs, n_outputs, family, priors, draw)
+        size = n_inputs * n_outputs
+        space = Space(size, _rank(family, size, rank, max_rank), n_inputs, prior.log_scale)
+        return Nonseparable(n_inputs, n_outputs, Side(family, space), prior, tails)
     if isinstance(rank, int):
         raise ValueError(f"a separable structure has a pair of ranks, (input, output), or null; got {rank}")
     input_rank, output_rank = rank or (None, None)
-    output_priors = replace(priors, log_scale=Normal(0.0, 0.5))
-    return Separable(
-        _family(name, n_inputs, input_rank, max_rank, priors, n_inputs, draw),
-        _family("diagonal" if name == "sparse" else name, n_outputs, output_rank, max_rank, output_priors, 1, draw),
-        priors,
-        draw,
-    )
+    outer = family.of_outputs()
+    inner_space = Space(n_inputs, _rank(family, n_inputs, input_rank, max_rank), n_inputs, prior.log_scale)
+    outer_space = Space(n_outputs, _rank(outer, n_outputs, output_rank, max_rank), 1, Normal(0.0, 0.5))
+    return Separable(Side(family, inner_space), Side(outer, outer_space), prior, tails)
 
 
-def _family(
-    name: str, size: int, rank: int | None, max_rank: int | None, priors: Priors, n_inputs: int, draw: Draw
-) -> Family:
-    family = FAMILIES[name]
-    if rank is None and max_rank is not None and family.has_rank:
-        rank = min(max_rank, size)
-    if issubclass(family, Sparse):
-        return family(size, rank, priors, n_inputs, draw.mask)
-    return family(size, rank, priors)
+def _rank(family: Family, size: int, rank: int | None, max_rank: int | None) -> int | None:
+    """The rank in a space of this size: the one that is asked for, or the largest."""
+    if not family.has_rank:
+        if rank is not None:
+            raise ValueError(f"the {family.kind_name()} family has no rank; got rank {rank}: leave it out")
+        return None
+    if rank is None:
+        return min(max_rank or size, size)
+    if not 1 <= rank <= size:
+        raise ValueError(
+            f"rank must be between 1 and {size}, the number of frequency entries (inputs × outputs); got {rank}"
+        )
+    return rank

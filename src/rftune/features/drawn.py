@@ -1,60 +1,19 @@
-"""Random features: maps φ(x; θ) and their draws.
-
-To add a map: one class with the methods of `FeatureMap`, one entry in `FEATURE_MAPS`.
-"""
+"""Draws of random features."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rftune.data import Array
-from rftune.features import kernels
 from rftune.features.distribution import Structure
+from rftune.features.feature_map import FeatureMap
 
 Outputs = Literal["native", "shared"]
-
-
-class FeatureMap(Protocol):
-    """Elementwise hidden layer: √ς · activation(x·Ξ + B)."""
-
-    def draw_biases(self, size: int, rng: np.random.Generator) -> Array:
-        """Biases B, (size,)."""
-        ...
-
-    def evaluate(
-        self, inputs: NDArray[Any], weights: Array, biases: Array, scales: Array, out: NDArray[Any] | None = None
-    ) -> NDArray[Any]:
-        """Features (n_samples, n_columns) at inputs (n_samples, n_inputs), in the inputs' precision.
-
-        Parameters
-        ----------
-        inputs : (n_samples, n_inputs)
-        weights : (n_inputs, n_columns)
-        biases, scales : (n_columns,)
-        out
-            Buffer for the result.
-        """
-        ...
-
-
-class Fourier:
-    """√ς cos(x·Ξ + B) with B uniform on [0, 2π]: limits to the kernel ς/2 · E cos((x - x')·Ξ)."""
-
-    def draw_biases(self, size: int, rng: np.random.Generator) -> Array:
-        return rng.uniform(0.0, 2.0 * np.pi, size)
-
-    def evaluate(
-        self, inputs: NDArray[Any], weights: Array, biases: Array, scales: Array, out: NDArray[Any] | None = None
-    ) -> NDArray[Any]:
-        return kernels.fourier_features(inputs, weights, biases, scales, out)
-
-
-FEATURE_MAPS: dict[str, type[FeatureMap]] = {"fourier": Fourier}
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,8 +84,8 @@ def draw(
     n_features: int,
     output_variance: Array,
     rng: np.random.Generator,
-    outputs: Outputs = "native",
-    feature_map: str = "fourier",
+    outputs: Outputs,
+    feature_map: FeatureMap,
 ) -> Features:
     """Draw features from the distribution that the parameters describe.
 
@@ -143,7 +102,6 @@ def draw(
         amplitude for all outputs and take the mean.
     """
     values = structure.constrain(parameters)
-    map_ = FEATURE_MAPS[feature_map]()
     frequencies = structure.draw(values, n_features, rng)
     n_outputs = len(output_variance)
     expected = n_outputs if outputs == "native" else 1
@@ -154,9 +112,9 @@ def draw(
     unit = np.full(n_outputs, output_variance.mean()) if outputs == "native" else output_variance
     return Features(
         weights=np.ascontiguousarray(frequencies.transpose(2, 1, 0).reshape(structure.n_inputs, -1)),
-        biases=map_.draw_biases(expected * n_features, rng),
+        biases=feature_map.draw_biases(expected * n_features, rng),
         amplitude=2.0 * unit * values["amplitude"],
         n_features=n_features,
         outputs=outputs,
-        feature_map=map_,
+        feature_map=feature_map,
     )

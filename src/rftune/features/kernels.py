@@ -7,10 +7,8 @@ products are NumPy's: its ``a.T @ a`` is BLAS syrk without the GIL, while `scipy
 
 from __future__ import annotations
 
-import importlib
 import math
-import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -18,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rftune.compilation import compiled
 from rftune.data import Array
 
 Floats = NDArray[Any]  # float64 or float32
@@ -91,26 +90,11 @@ def _cosine_rows(values: Any, phases: Any, amplitude: Any, sine: Any) -> None:
                     row[j] = amplitude[j] * values.dtype.type(math.cos(np.float64(arguments[j])))
 
 
-def compiled(function: Callable[..., Any], signatures: Sequence[str], fastmath: set[str]) -> Any:
-    """A function compiled by Numba, without the GIL; None where Numba is missing or RFTUNE_NUMBA is 0."""
-    if os.environ.get("RFTUNE_NUMBA", "1") == "0":
-        return None
-    try:
-        numba: Any = importlib.import_module("numba")
-    except ImportError:
-        return None
-    options = {"nogil": True, "fastmath": fastmath}
-    try:
-        return numba.njit(list(signatures), cache=True, **options)(function)
-    except (RuntimeError, OSError):  # no directory for the cache can be written
-        return numba.njit(list(signatures), **options)(function)
-
-
 # Contraction to fused multiply-adds is all that the reduction bears: reassociation would cancel the rounding.
 cosine_rows_numba = compiled(
     _cosine_rows,
     [f"void({kind}[:,::1], {kind}[::1], {kind}[::1], UniTuple({kind}, {len(sine)}))" for kind, sine in _SINE.items()],
-    {"contract"},
+    fastmath={"contract"},
 )
 
 
@@ -158,7 +142,7 @@ def wave_iteration() -> Any:
     matrix, vector = "float64[:,::1]", "float64[::1]"
     signature = f"void({matrix}, {matrix}, {vector}, {matrix}, {vector}, float64)"
     # The sums over waves may be reassociated: that is what vectorises them. The cosine keeps its own, stricter rules.
-    return compiled(_iterate_waves, [signature], {"contract", "reassoc"})
+    return compiled(_iterate_waves, [signature], fastmath={"contract", "reassoc"})
 
 
 def fourier_features(

@@ -16,8 +16,9 @@ from numpy.random import Generator
 from rftune.data import Array
 from rftune.inference import diagnostics as convergence
 from rftune.inference import mcmc
+from rftune.inference.settings import SamplingSettings
+from rftune.progress import logger, progress_bar
 from rftune.seeding import rng_for
-from rftune.workflow.jobs import logger, progress_bar
 
 
 @dataclass(frozen=True)
@@ -59,7 +60,7 @@ class Source:
         return digest.hexdigest()
 
 
-def sampled(density: mcmc.LogDensity, start: Array, settings: mcmc.Settings, source: Source) -> xr.Dataset:
+def sampled(density: mcmc.LogDensity, start: Array, settings: SamplingSettings, source: Source) -> xr.Dataset:
     """Sample, resuming an interrupted chain; a chain that has not converged is stored, and said to be so."""
     with progress_bar(settings.n_steps, "sample") as bar:
 
@@ -84,7 +85,7 @@ def sampled(density: mcmc.LogDensity, start: Array, settings: mcmc.Settings, sou
     return _packed(chain, found)
 
 
-def missing(settings: mcmc.Settings, n_parameters: int) -> xr.Dataset:
+def missing(settings: SamplingSettings, n_parameters: int) -> xr.Dataset:
     """In the place of a chain whose emulator failed: every number NaN."""
     shape = (settings.rounds(settings.n_steps), settings.n_walkers, n_parameters)
     none = np.full(n_parameters, np.nan)

@@ -10,7 +10,8 @@ import numpy as np
 from arviz_stats.base import array_stats
 
 from rftune.data import Array
-from rftune.inference.mcmc import Chain, Settings
+from rftune.inference.mcmc import Chain
+from rftune.inference.settings import SamplingSettings
 
 _TAILS = (0.05, 0.95)  # quantiles whose effective sample size is the tail's (Vehtari et al. 2021)
 
@@ -40,7 +41,7 @@ class Diagnostics:
     reason: str
 
 
-def diagnose(chain: Chain, settings: Settings) -> Diagnostics:
+def diagnose(chain: Chain, settings: SamplingSettings) -> Diagnostics:
     """R-hat, effective sample sizes, autocorrelation times, and whether they meet the settings' bounds."""
     axes = {"chain_axis": 1, "draw_axis": 0}
     with np.errstate(divide="ignore", invalid="ignore"):  # walkers that never moved have no variance

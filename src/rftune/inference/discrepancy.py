@@ -17,7 +17,7 @@ def leave_one_out(model: Model, runs: Dataset, noise: Array) -> tuple[Array, Arr
     """Errors and covariances that the model would have at each run had it not been fitted to it, hyperparameters kept.
 
     With the noise whitened to the identity, a posterior covariance P and a residual e at a run become P (I - P)⁻¹ and
-    (I - P)⁻¹ e without the run. Features that were selected with the runs (`n_features_pool`) stay selected.
+    (I - P)⁻¹ e without the run. Features that were selected with the runs (``prediction.pool``) stay selected.
 
     Parameters
     ----------

@@ -10,9 +10,9 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import Callable
-from dataclasses import astuple, dataclass, fields, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any
 
 import emcee
 import numpy as np
@@ -24,10 +24,10 @@ from scipy.stats import norm
 from rftune import storage
 from rftune.data import Array, as_matrix
 from rftune.inference import proposals
+from rftune.inference.settings import SamplingSettings
 
 LogDensity = Callable[[Array], Array]  # (n_points, n_parameters) -> (n_points,); -inf outside the support
 Progress = Callable[[str, int, int], None]  # phase ("burn-in" or "sampling"), its steps so far, its steps at most
-Move = Literal["metropolis", "stretch", "differential_evolution"]
 
 _ACCEPTANCE_BAND = 0.2  # burn-in does not end while the acceptance is further than this share from the one aimed at
 _BURN_IN_RHAT = 1.05
@@ -36,77 +36,6 @@ _REGULARISATION = 1e-10  # share of the start's covariance in the proposal's
 _ARCHIVE = 1000  # points of the burn-in that jumps are drawn around
 # Writing a checkpoint takes some 30 ms: rare ones cost nothing, and no more than this and a block is lost.
 _SECONDS_BETWEEN_CHECKPOINTS = 5.0
-
-
-@dataclass(frozen=True)
-class Settings:
-    """How long and with which moves to sample. Numbers of steps are over all walkers.
-
-    Attributes
-    ----------
-    move
-        "metropolis": random-walk Metropolis with a Gaussian proposal learned during burn-in (the paper). "stretch",
-        "differential_evolution": emcee's ensemble moves, in which walkers propose along their differences.
-    n_walkers
-        Number of chains; above the number of parameters, for ensemble moves at least twice that.
-    n_steps
-        Steps that are kept, rounded up to the same number for each walker.
-    min_burn_in, max_burn_in
-        Steps before those, rounded up to whole blocks. Burn-in ends between the two when split R-hat over its recent
-        half is below 1.05 and, for Metropolis, the last block's acceptance is within 20 % of the one aimed at.
-    block
-        Steps between adaptations, burn-in checks and checkpoints.
-    acceptance
-        Share of accepted random-walk proposals that Metropolis aims at.
-    jump_every
-        Every so many steps of Metropolis are jumps, proposals that do not depend on where the walker is, drawn from a
-        kernel density estimate of the burn-in: random walks alone are slow in long tails. 0 for none (the paper).
-    max_rhat, min_ess
-        A chain with a larger R-hat, or a smaller bulk or tail effective sample size, has not converged.
-    """
-
-    move: Move = "metropolis"
-    n_walkers: int = 20
-    n_steps: int = 100_000
-    min_burn_in: int = 20_000
-    max_burn_in: int = 200_000
-    block: int = 4_000
-    acceptance: float = 0.25
-    jump_every: int = 0
-    max_rhat: float = 1.01
-    min_ess: float = 1000.0
-
-    def __post_init__(self) -> None:
-        if self.move not in get_args(Move):
-            raise ValueError(f"move must be one of {', '.join(get_args(Move))}; got {self.move!r}")
-        whole = {"n_walkers": 2, "n_steps": 1, "min_burn_in": 0, "max_burn_in": 0, "block": 1, "jump_every": 0}
-        for name, least in whole.items():
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int) or value < least:
-                raise ValueError(f"{name} must be a whole number, {least} or more; got {value!r}")
-        if self.jump_every == 1:
-            raise ValueError(
-                "jump_every must be 0, for no jumps, or at least 2, which leaves steps to the random walk; got 1"
-            )
-        if self.jump_every and self.adapts and self.max_burn_in == 0:
-            raise ValueError("jumps are drawn from the burn-in: with max_burn_in 0 set jump_every to 0")
-        if self.block < 10 * self.n_walkers:
-            raise ValueError(f"block must be at least 10 steps of each of {self.n_walkers} walkers; got {self.block}")
-        if self.max_burn_in < self.min_burn_in:
-            raise ValueError(f"max_burn_in must be at least min_burn_in {self.min_burn_in}; got {self.max_burn_in}")
-        for name, low, high in (("acceptance", 0, 1), ("max_rhat", 1, np.inf), ("min_ess", 0, np.inf)):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, (int, float)) or not low < value < high:
-                raise ValueError(f"{name} must be a number between {low} and {high}; got {value!r}")
-
-    @property
-    def adapts(self) -> bool:
-        """Whether the move has a proposal to adapt."""
-        return self.move == "metropolis"
-
-    def rounds(self, n_steps: int) -> int:
-        """Steps of each walker that make at least n_steps over all."""
-        return -(-n_steps // self.n_walkers)
 
 
 @dataclass(frozen=True, eq=False)
@@ -182,7 +111,7 @@ class _State:
 def sample(
     log_density: LogDensity,
     start: Any,
-    settings: Settings,
+    settings: SamplingSettings,
     rng_of_block: Callable[[int], Generator],
     *,
     checkpoint: Path | None = None,
@@ -262,7 +191,7 @@ class _Counted:
         return values
 
 
-def _checked_start(start: Any, settings: Settings) -> Array:
+def _checked_start(start: Any, settings: SamplingSettings) -> Array:
     """The start as (n_walkers, n_parameters), or what is wrong with its shape."""
     checked = as_matrix("start", start)
     n_walkers, n_parameters = checked.shape
@@ -275,7 +204,7 @@ def _checked_start(start: Any, settings: Settings) -> Array:
     return checked
 
 
-def _first_state(density: _Counted, start: Array, settings: Settings) -> _State:
+def _first_state(density: _Counted, start: Array, settings: SamplingSettings) -> _State:
     """All walkers at positions of positive density, which must span the space."""
     log_density = density(start)
     positive = np.isfinite(log_density)
@@ -298,7 +227,7 @@ def _first_state(density: _Counted, start: Array, settings: Settings) -> _State:
     )
 
 
-def _prepared(state: _State, settings: Settings, start: Array) -> _State:
+def _prepared(state: _State, settings: SamplingSettings, start: Array) -> _State:
     """Between blocks of the burn-in: adapt the proposal, and begin the kept steps once the burn-in has ended."""
     if state.burn_in >= 0:
         return state
@@ -310,7 +239,7 @@ def _prepared(state: _State, settings: Settings, start: Array) -> _State:
     return replace(state, samples=state.samples[-1:], log_density=state.log_density[-1:], burn_in=state.n_steps)
 
 
-def _settled(state: _State, settings: Settings) -> bool:
+def _settled(state: _State, settings: SamplingSettings) -> bool:
     """Whether the recent half of the burn-in looks like one distribution, proposed to at the right rate."""
     if state.n_steps < max(settings.min_burn_in, 1):
         return False
@@ -321,7 +250,7 @@ def _settled(state: _State, settings: Settings) -> bool:
     return bool((rhat < _BURN_IN_RHAT).all())
 
 
-def _acceptance(samples: Array, settings: Settings, *, of_jumps: bool = False, n_last: int = 0) -> float:
+def _acceptance(samples: Array, settings: SamplingSettings, *, of_jumps: bool = False, n_last: int = 0) -> float:
     """Share of steps that moved their walker, among the last ones (0: all) that are jumps or are not; NaN for none."""
     steps = np.arange(1, len(samples))
     jumps = proposals.is_jump(steps, settings.jump_every if settings.adapts else 0)
@@ -330,12 +259,12 @@ def _acceptance(samples: Array, settings: Settings, *, of_jumps: bool = False, n
     return float(moved.mean()) if moved.size else float("nan")
 
 
-def _last_acceptance(state: _State, settings: Settings) -> float:
+def _last_acceptance(state: _State, settings: SamplingSettings) -> float:
     """Acceptance of the last block of the burn-in."""
     return _acceptance(state.samples, settings, n_last=settings.rounds(settings.block))
 
 
-def _adapted(state: _State, settings: Settings, start: Array) -> _State:
+def _adapted(state: _State, settings: SamplingSettings, start: Array) -> _State:
     """A proposal with the recent samples' shape and a scale that brings the acceptance nearer to its aim.
 
     A Gaussian target in many dimensions accepts a share 2 Φ(-c scale) (Roberts, Gelman & Gilks 1997); the last block
@@ -352,7 +281,7 @@ def _adapted(state: _State, settings: Settings, start: Array) -> _State:
     return replace(state, shape=np.atleast_2d(shape), scale=scale, archive=archive)
 
 
-def _advanced(density: _Counted, state: _State, n_steps: int, settings: Settings, rng: Generator) -> _State:
+def _advanced(density: _Counted, state: _State, n_steps: int, settings: SamplingSettings, rng: Generator) -> _State:
     """The state after a block of n_steps over all walkers."""
     _, n_walkers, n_parameters = state.samples.shape
     density.n_undefined = state.n_undefined
@@ -369,7 +298,7 @@ def _advanced(density: _Counted, state: _State, n_steps: int, settings: Settings
     )
 
 
-def _move(state: _State, settings: Settings) -> emcee.moves.Move:
+def _move(state: _State, settings: SamplingSettings) -> emcee.moves.Move:
     if settings.move == "stretch":
         return emcee.moves.StretchMove()
     if settings.move == "differential_evolution":
@@ -378,9 +307,9 @@ def _move(state: _State, settings: Settings) -> emcee.moves.Move:
     return proposals.metropolis(state.shape, state.scale, state.archive, jump_every, first_step=len(state.samples))
 
 
-def _identity(key: str, settings: Settings, start: Array, rng_of_block: Callable[[int], Generator]) -> str:
+def _identity(key: str, settings: SamplingSettings, start: Array, rng_of_block: Callable[[int], Generator]) -> str:
     """What a checkpoint must carry to be resumed: the caller's key and a digest of everything else that is known."""
-    digest = hashlib.sha256(repr(astuple(settings)).encode() + repr(start.shape).encode() + start.tobytes())
+    digest = hashlib.sha256(repr(settings).encode() + repr(start.shape).encode() + start.tobytes())
     digest.update(rng_of_block(0).bytes(16))
     return f"{key} {digest.hexdigest()}"
 

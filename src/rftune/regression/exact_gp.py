@@ -12,16 +12,16 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property, partial
 from time import perf_counter
-from typing import Any, Literal
+from typing import Annotated, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import model_validator
 from scipy.linalg import blas, lapack
 from scipy.optimize import Bounds, OptimizeResult, minimize
 
 from rftune.data import Array, Dataset, Prediction, as_matrix
-from rftune.regression.scaled import ScaledModel
-from rftune.scaling import Scaling
+from rftune.settings import Field, Settings
 
 Objective = Callable[[Array], tuple[float, Array]]
 
@@ -37,43 +37,35 @@ _INDEFINITE = (
 TIME_LIMIT = "time limit"
 
 
-@dataclass(frozen=True)
-class Settings:
-    """How to tune.
+PositiveNumber = Annotated[float, Field(gt=0)]
 
-    Attributes
-    ----------
-    implementation
-        "fast": `MarginalLikelihood`; "sklearn": scikit-learn's likelihood, with the same optimiser, starts and bounds.
-    max_iterations
-        Limit of L-BFGS-B iterations per start.
-    n_restarts
-        Random starts beside the first one.
-    lengthscale_bounds
-        In standard deviations of the input.
-    amplitude_variance_bounds
-        In noise variances; above 1e11 float64 loses the unit noise beside the kernel.
-    time_limit
-        Seconds after which each climb ends at the iteration it is in; None for none.
-    """
 
-    implementation: Literal["fast", "sklearn"] = "fast"
-    max_iterations: int = 1000
-    n_restarts: int = 0
-    lengthscale_bounds: tuple[float, float] = (1e-2, 1e3)
-    amplitude_variance_bounds: tuple[float, float] = (1e-4, 1e11)
-    time_limit: float | None = None
+class SearchSettings(Settings):
+    """How hyperparameters are found."""
 
-    def __post_init__(self) -> None:
-        if self.implementation not in ("fast", "sklearn"):
-            raise ValueError(f'implementation must be "fast" or "sklearn"; got {self.implementation!r}')
-        for name, least in (("max_iterations", 1), ("n_restarts", 0)):
-            if getattr(self, name) < least:
-                raise ValueError(f"{name} must be at least {least}; got {getattr(self, name)}")
+    implementation: Literal["fast", "sklearn"] = Field(
+        "fast", description="this suite's likelihood with analytic gradient, or scikit-learn's with the same optimiser"
+    )
+    max_iterations: int = Field(1000, ge=1, description="L-BFGS-B iterations per start")
+    n_restarts: int = Field(0, ge=0, description="random starts beside the first")
+    lengthscale_bounds: tuple[PositiveNumber, PositiveNumber] = Field(
+        (1e-2, 1e3), description="[low, high] in standard deviations of the input"
+    )
+    amplitude_variance_bounds: tuple[PositiveNumber, PositiveNumber] = Field(
+        (1e-4, 1e11),
+        description="[low, high] in noise variances; above 1e11 float64 loses the unit noise beside the kernel",
+    )
+    time_limit: float | None = Field(
+        None, gt=0, description="seconds after which each climb is stopped and counts as failed; null for none"
+    )
+
+    @model_validator(mode="after")
+    def _check_bounds(self) -> Self:
         for name in ("lengthscale_bounds", "amplitude_variance_bounds"):
             low, high = getattr(self, name)
-            if not 0 < low < high < np.inf:
-                raise ValueError(f"{name} must be (low, high) with 0 < low < high < inf; got ({low}, {high})")
+            if not low < high:
+                raise ValueError(f"{name} must be [low, high] with low < high; got [{low}, {high}]")
+        return self
 
 
 @dataclass(frozen=True, eq=False)
@@ -230,7 +222,7 @@ def _cholesky_in_place(upper: Array) -> Array:
     return np.asarray(chol_lower)
 
 
-def tune(data: Dataset, settings: Settings, rng: np.random.Generator) -> Tuned:
+def tune(data: Dataset, settings: SearchSettings, rng: np.random.Generator) -> Tuned:
     """Maximise the log marginal likelihood of each output over its hyperparameters.
 
     The data are in scaled coordinates (`scaling.Scaling.scale`); ``rng`` draws the restarts, if any.
@@ -281,7 +273,7 @@ def _starts(output: Array, n_inputs: int, n_restarts: int, rng: np.random.Genera
     return np.vstack([first, first + _RESTART_STD * rng.standard_normal((n_restarts, n_inputs + 1))])
 
 
-def _climb(objective: Objective, start: Array, bounds: Bounds, settings: Settings) -> OptimizeResult:
+def _climb(objective: Objective, start: Array, bounds: Bounds, settings: SearchSettings) -> OptimizeResult:
     """Minimise the negative objective by L-BFGS-B, stepping back from where the kernel matrix cannot be factored."""
     worst: float | None = None
 
@@ -417,10 +409,3 @@ def fit(data: Dataset, hyperparameters: Hyperparameters) -> FittedGP:
         factors.append(_cholesky_in_place(matrix))
         weights.append(lapack.dpotrs(factors[-1], column, lower=1)[0])
     return FittedGP(hyperparameters, data.inputs, np.array(weights), tuple(factors))
-
-
-def emulate(data: Dataset, noise: Any, settings: Settings, rng: np.random.Generator) -> ScaledModel:
-    """Scale physical data by their noise (see `scaling.noise_covariance`), tune, fit, wrap for physical coordinates."""
-    scaling = Scaling.of(data, noise)
-    scaled = scaling.scale(data)
-    return ScaledModel(scaling, fit(scaled, tune(scaled, settings, rng).hyperparameters))

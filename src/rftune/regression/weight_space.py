@@ -16,7 +16,7 @@ from scipy import linalg
 from scipy.linalg import lapack
 
 from rftune.data import Array, Dataset, Prediction, as_matrix
-from rftune.features.drawn import Features, Fourier
+from rftune.features.drawn import Features
 from rftune.regression.waves import Waves
 from rftune.scaling import noise_covariance, noise_factor
 
@@ -103,7 +103,9 @@ class NativeRegression:
 
 def _fit_native(features: Features, data: Dataset, inverse_factor: Array) -> NativeRegression:
     phi = features.evaluate(data.inputs).reshape(data.n_samples, data.n_outputs, features.n_features)
-    whitened = (inverse_factor @ phi).reshape(-1, features.n_features)
+    if (inverse_factor != np.eye(data.n_outputs)).any():  # scaled data have unit noise: a product would only copy Φ
+        phi = inverse_factor @ phi
+    whitened = phi.reshape(-1, features.n_features)
     outputs = (data.outputs @ inverse_factor.T).ravel()
     try:
         coefficients, chol_lower = solve_native(whitened.T @ whitened, whitened.T @ outputs)
@@ -247,7 +249,7 @@ def solve_shared(gram: Array, projected: Array, amplitude: Array) -> tuple[Array
 
 def _as_waves(features: Features, readout: Array) -> Waves | None:
     """The mean with a readout (n_outputs, n_blocks·n_features) of cosines; None for other feature maps."""
-    if not isinstance(features.feature_map, Fourier):
+    if not features.feature_map.is_cosine:
         return None
     return Waves(features.weights, features.biases, readout, np.zeros(features.n_outputs))
 

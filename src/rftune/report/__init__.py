@@ -1,7 +1,6 @@
 """The page at the end of a run: every artifact, every verdict, and where they come from.
 
 - ``run``: what a run consists of besides its results: times of its jobs, the machine;
-- ``reference``: what a run was made with, and what has changed since;
 - ``tables``: csv files as tables of a page;
 - ``page``: the page, from ``template.html``, ``style.css`` and ``script.js`` beside it.
 """

@@ -16,8 +16,9 @@ import pandas as pd
 import yaml
 
 from rftune.report import tables
-from rftune.report.run import STAGES, Job, elapsed
+from rftune.report.run import Job, elapsed
 from rftune.report.verdicts import AGREED, NOT_COMPARABLE, RULES, SETTING, VERDICTS, WORSE
+from rftune.workflow.stages import STAGES
 
 FOLDER = Path(__file__).parent
 PARTS = [FOLDER / name for name in ("template.html", "style.css", "script.js")]
@@ -25,8 +26,8 @@ MARKS = {"agreed": "=", "better": "▲", "worse": "▼", "not comparable": "–"
 
 
 @dataclass(frozen=True)
-class Artifact:
-    """A figure or table of the paper, or one beyond it.
+class Exhibit:
+    """An artifact as the page shows it.
 
     Attributes
     ----------
@@ -100,7 +101,7 @@ class Section:
         Of the whole run.
     """
 
-    artifact: Artifact
+    artifact: Exhibit
     verdicts: pd.DataFrame
     settings: Sequence[Mapping[str, Any]] = ()
     jobs: Sequence[Job] = ()
@@ -152,7 +153,7 @@ def counts(verdicts: pd.DataFrame) -> dict[str, int]:
     return {name: int((judged == name).sum()) for name in VERDICTS}
 
 
-def render(artifacts: Sequence[Artifact], verdicts: pd.DataFrame, run: Run) -> str:
+def render(artifacts: Sequence[Exhibit], verdicts: pd.DataFrame, run: Run) -> str:
     """The page.
 
     Parameters
@@ -201,7 +202,7 @@ def stage_times(jobs: Sequence[Job]) -> list[tuple[str, int, float]]:
     return [(stage, len(seconds), sum(seconds)) for stage, seconds in groups.items() if seconds]
 
 
-def _stated(settings: pd.DataFrame, artifact: Artifact) -> list[dict[str, Any]]:
+def _stated(settings: pd.DataFrame, artifact: Exhibit) -> list[dict[str, Any]]:
     """What the paper states for an artifact itself, or else for its experiment."""
     own = settings[settings["id"] == artifact.id]
     return _shown(settings if own.empty else own)

@@ -10,9 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rftune import provenance
-
-# Rows of the table of times, in the order of a run; jobs of other names are figures and tables.
-STAGES = ("data", "check", "truth", "measure", "tune", "predict", "sample", "analyse", "table", "figure", "verdicts")
+from rftune.workflow.stages import STAGES
 
 
 @dataclass(frozen=True)

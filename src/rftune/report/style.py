@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
 import matplotlib.pyplot as plt
 import numpy as np
+import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.ticker import MultipleLocator
 from matplotlib.transforms import Bbox
@@ -24,6 +25,8 @@ mpl.use("Agg")
 
 # The paper's colours: truth orange, data red, emulator blue.
 TRUTH, DATA, EMULATOR, MUTED = "#e07b00", "#c8102e", "#1f5fa8", "#6b6b6b"
+# Of what is drawn beside these.
+FURTHER = ("#3a9a5b", "#8a4fb0", "#00868b", "#a0522d")
 
 DPI = 160
 
@@ -65,6 +68,22 @@ class Line:
     ends_group: bool = False  # a rule below
 
 
+def group(lines: Sequence[Line]) -> list[Line]:
+    """The same lines with a rule below the last."""
+    return [*lines[:-1], replace(lines[-1], ends_group=True)]
+
+
+def failures(row: pd.Series) -> str:
+    """How many attempts failed of how many re-tunings; nothing for a row that is not tuned."""
+    counts = row[["n_failed", "n_retunings"]]
+    return "" if counts.isna().any() else f"{int(counts['n_failed'])}/{int(counts['n_retunings'])}"
+
+
+def width_of(texts: Iterable[str]) -> float:
+    """Inches of a column that holds the longest of some texts."""
+    return 0.3 + 0.065 * max(map(len, texts))
+
+
 def table_figure(header: Sequence[str], lines: Sequence[Line], widths: Sequence[float], note: str) -> Figure:
     """A table as a picture: the first text column left, numbers right, the note below.
 
@@ -78,7 +97,7 @@ def table_figure(header: Sequence[str], lines: Sequence[Line], widths: Sequence[
         What the brackets and the groups mean.
     """
     width, height = sum(widths), 0.22 * (len(lines) + 1)
-    wrapped = textwrap.wrap(note, int(14 * width))
+    wrapped = textwrap.wrap(note, int(17 * width), break_on_hyphens=False)
     below = 0.25 + 0.14 * len(wrapped)
     with style(), mpl.rc_context({"figure.constrained_layout.use": False}):
         figure = plt.figure(figsize=(width + 0.3, height + below + 0.1))
@@ -91,6 +110,7 @@ def table_figure(header: Sequence[str], lines: Sequence[Line], widths: Sequence[
             colLabels=header,
             bbox=Bbox.from_bounds(0, 0, 1, 1),
             cellLoc="right",
+            colLoc="right",
             colWidths=[part / width for part in widths],
         )
         table.auto_set_font_size(False)

@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 
 from rftune.data import Array
+from rftune.emulators.listed import Listed
 
 Rows = dict[Any, dict[str, Any]]
 Kind = Literal["value", "time", "qualitative"]
@@ -85,12 +86,16 @@ class Evidence:
     ----------
     tables
         The tables of the run by name; those that it does not make are missing.
-    curves
-        Misfit of the re-tunings that ended well, (n_retunings, n_iterations + 1), by the figure that draws them.
+    emulators
+        Those of the experiment, by name.
     """
 
     tables: Mapping[str, pd.DataFrame]
-    curves: Mapping[str, Array] = field(default_factory=dict)
+    emulators: Mapping[str, Listed] = field(default_factory=dict)
+
+    def named(self, role: str) -> str:
+        """Name of the emulator in a role; empty where there is none."""
+        return next((name for name, entry in self.emulators.items() if entry.role == role), "")
 
 
 def near_exact(

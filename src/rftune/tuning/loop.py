@@ -5,67 +5,49 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from queue import SimpleQueue
 from time import perf_counter
-from typing import Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from threadpoolctl import threadpool_limits
 
 from rftune.data import Array, Dataset
-from rftune.features.distribution import Structure
-from rftune.tuning.objective import Objective, Workspace
-from rftune.tuning.objective import Settings as ObjectiveSettings
-from rftune.tuning.optimisers import eki
+from rftune.features.settings import FeatureSettings
+from rftune.progress import Progress
+from rftune.settings import Field
+from rftune.tuning.noise import BlockNoise
+from rftune.tuning.objective import Objective, ObjectiveSettings, Workspace
+from rftune.tuning.optimiser import OPTIMISERS, EnsembleCollapse, Info, Optimiser, Problem
 
 EnsembleMap = Callable[[Array, np.random.Generator], Array]
-Progress = Callable[[int, float, int], None]
 
 
-@dataclass(frozen=True)
-class Settings:
+class TuningSettings(ObjectiveSettings):
     """How the hyperparameters are searched. By default as in the paper: no early stop, the mean of the final ensemble.
 
-    Attributes
-    ----------
-    objective
-    n_members
-        J, the ensemble size.
-    n_iterations
-    eki
-        Update, step size, inflation.
-    result
-        "final" takes the mean of the final ensemble; "best" the ensemble mean, among all iterations, with the
-        smallest objective on fresh draws (the smallest value seen during tuning is optimistic).
-    fresh_draws
-        Number of common fresh draws for "best" and for the check of the outcome.
-    plateau_patience
-        Stop when the objective has not fallen by ``plateau_tolerance`` (relative) for so many iterations; None never.
-    plateau_tolerance
-    max_restarts
-        How often a tuning that ended at the zero predictor starts again from a fresh draw.
-    trap_threshold
-        A tuned predictor whose mean square is below this share of the data's is called the zero predictor.
+    The smallest objective that was seen while tuning is optimistic, so ``best`` judges the estimates again.
     """
 
-    objective: ObjectiveSettings
-    n_members: int
-    n_iterations: int = 20
-    eki: eki.Settings = field(default_factory=eki.Settings)
-    result: Literal["final", "best"] = "final"
-    fresh_draws: int = 8
-    plateau_patience: int | None = None
-    plateau_tolerance: float = 0.01
-    max_restarts: int = 2
-    trap_threshold: float = 0.01
-
-    def __post_init__(self) -> None:
-        for name, least in (("n_members", 2), ("n_iterations", 1), ("fresh_draws", 1), ("max_restarts", 0)):
-            if getattr(self, name) < least:
-                raise ValueError(f"{name} must be at least {least}; got {getattr(self, name)}")
-        if self.plateau_patience is not None and self.plateau_patience < 1:
-            raise ValueError(f"plateau_patience must be at least 1 or null; got {self.plateau_patience}")
+    optimiser: Annotated[Optimiser[Any], OPTIMISERS] = Field(
+        default_factory=OPTIMISERS.default, description="search for the hyperparameters"
+    )
+    n_iterations: int = Field(20, ge=1, description="how often the optimiser is asked and told")
+    result: Literal["final", "best"] = Field(
+        "final", description="the last estimate, or the one with the smallest objective on fresh draws"
+    )
+    fresh_draws: int = Field(8, ge=1, description="draws that judge the outcome")
+    plateau_patience: int | None = Field(
+        None, ge=1, description="iterations without progress after which the search stops; null for never"
+    )
+    plateau_tolerance: float = Field(0.01, ge=0, lt=1, description="relative fall of the objective that is progress")
+    max_restarts: int = Field(
+        2, ge=0, description="restarts, from a fresh draw, of a tuning that ends at the zero predictor"
+    )
+    trap_threshold: float = Field(
+        0.01, ge=0, lt=1, description="share of the data's mean square below which a predictor is called zero"
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,8 +77,8 @@ class History:
 
 
 @dataclass(frozen=True, eq=False)
-class Tuned:
-    """Outcome of a tuning.
+class Found:
+    """What a tuning found.
 
     Attributes
     ----------
@@ -124,19 +106,20 @@ class Tuned:
 
 def tune(
     data: Dataset,
-    structure: Structure,
-    settings: Settings,
+    features: FeatureSettings,
+    settings: TuningSettings,
     rng: np.random.Generator,
     n_workers: int = 1,
     progress: Progress | None = None,
-) -> Tuned:
+) -> Found:
     """Tune the feature distribution on scaled data; restart from a fresh draw when caught at the zero predictor.
 
     Parameters
     ----------
     data
         Scaled by `scaling.Scaling`.
-    structure
+    features
+        Whose distribution is tuned.
     settings
     rng
     n_workers
@@ -147,15 +130,10 @@ def tune(
     start = perf_counter()
     n_restarts = 0
     while True:
-        parameters, history, share, failure = _attempt(data, structure, settings, rng, n_workers, progress)
+        parameters, history, share, failure = _attempt(data, features, settings, rng, n_workers, progress)
         if not failure or n_restarts == settings.max_restarts:
-            return Tuned(parameters, history, share, n_restarts, failure, perf_counter() - start)
+            return Found(parameters, history, share, n_restarts, failure, perf_counter() - start)
         n_restarts += 1
-
-
-def initial_mean(structure: Structure, n_members: int, rng: np.random.Generator) -> Array:
-    """Mean of an initial ensemble: the hyperparameters of the untuned emulator."""
-    return eki.init(structure.prior_mean, structure.prior_std, n_members, rng).estimate
 
 
 @contextmanager
@@ -186,78 +164,70 @@ def worker_pool(objective: Objective, n_workers: int) -> Iterator[EnsembleMap]:
 
 def _attempt(
     data: Dataset,
-    structure: Structure,
-    settings: Settings,
+    features: FeatureSettings,
+    settings: TuningSettings,
     rng: np.random.Generator,
     n_workers: int,
     progress: Progress | None,
 ) -> tuple[Array, History, float, str]:
     """One tuning from a fresh draw of folds and ensemble: parameters, history, signal share and why it failed."""
     problem_rng, run_rng, check_rng = rng.spawn(3)
-    objective = Objective(data, structure, settings.objective, problem_rng)
+    objective = Objective(data, features, settings, problem_rng)
     with worker_pool(objective, n_workers) as evaluate:
-        noise = eki.BlockNoise.from_covariances(objective.noise_covariances(problem_rng))
-        history, failure = _run(objective, noise, settings, run_rng, evaluate, progress)
-        parameters = _chosen(history, objective, noise, settings, check_rng)
+        problem = Problem(
+            target=objective.target,
+            noise=BlockNoise.from_covariances(objective.noise_covariances(problem_rng)),
+            prior_mean=objective.structure.prior_mean,
+            prior_std=objective.structure.prior_std,
+        )
+        history, failure = _run(problem, settings, run_rng, evaluate, progress)
+        parameters = _chosen(history, objective, problem, settings, check_rng)
         share = _signal_share(objective, parameters, settings.fresh_draws, check_rng)
     return parameters, history, share, failure or _trap(share, parameters, settings)
 
 
 def _run(
-    objective: Objective,
-    noise: eki.NoiseModel,
-    settings: Settings,
+    problem: Problem,
+    settings: TuningSettings,
     rng: np.random.Generator,
     evaluate: EnsembleMap,
     progress: Progress | None,
 ) -> tuple[History, str]:
-    """One attempt: iterate until the last iteration, the final time or a plateau."""
-    structure = objective.structure
-    state = eki.init(structure.prior_mean, structure.prior_std, settings.n_members, rng)
-    means, infos, seconds = [state.estimate], [], []
-    misfits: list[float] = []
+    """One attempt: iterate until the last iteration, the optimiser's end or a plateau."""
+    optimiser = settings.optimiser
+    state = optimiser.start(problem, rng)
+    means, infos, seconds = [optimiser.estimate(state)], list[Info](), []
     failure = ""
     for iteration in range(settings.n_iterations):
         start = perf_counter()
-        outputs = evaluate(state.ensemble, rng)
         try:
-            state, info = eki.step(
-                state,
-                outputs,
-                target=objective.target,
-                noise=noise,
-                prior_std=structure.prior_std,
-                settings=settings.eki,
-                rng=rng,
-            )
-        except eki.EnsembleCollapse as error:
+            state, info = optimiser.tell(state, evaluate(optimiser.ask(state), rng), problem, rng)
+        except EnsembleCollapse as error:
             failure = str(error)
             break
-        means.append(state.estimate)
+        means.append(optimiser.estimate(state))
         infos.append(info)
-        misfits.append(info.misfit)
         seconds.append(perf_counter() - start)
         if progress is not None:
-            progress(iteration + 1, misfits[-1] / misfits[0], info.n_failed)
-        if info.done or _on_plateau(misfits, settings):
+            progress(iteration + 1, info.misfit / infos[0].misfit, info.n_failed)
+        if info.done or _on_plateau([info.misfit for info in infos], settings):
             break
-    final = evaluate(state.ensemble, rng)
+    ensemble = optimiser.ask(state)
+    final = evaluate(ensemble, rng)
     finite = np.isfinite(final).all(axis=1)
-    last = eki.misfit(final[finite].mean(axis=0), objective.target, noise) if finite.any() else np.nan
-    return (
-        History(
-            misfit=np.array([*misfits, last]),
-            spread=np.array([*(info.spread for info in infos), eki.spread(state.ensemble, structure.prior_std)]),
-            step=np.array([info.step for info in infos]),
-            n_failed=np.array([info.n_failed for info in infos], dtype=np.float64),
-            seconds=np.array(seconds),
-            means=np.stack(means),
-        ),
-        failure,
+    last = problem.misfit(final[finite].mean(axis=0)) if finite.any() else np.nan
+    history = History(
+        misfit=np.array([*(info.misfit for info in infos), last]),
+        spread=np.array([*(info.spread for info in infos), problem.spread(ensemble)]),
+        step=np.array([info.step for info in infos]),
+        n_failed=np.array([info.n_failed for info in infos], dtype=np.float64),
+        seconds=np.array(seconds),
+        means=np.stack(means),
     )
+    return history, failure
 
 
-def _on_plateau(misfits: list[float], settings: Settings) -> bool:
+def _on_plateau(misfits: list[float], settings: TuningSettings) -> bool:
     patience = settings.plateau_patience
     if patience is None or len(misfits) <= patience:
         return False
@@ -266,7 +236,7 @@ def _on_plateau(misfits: list[float], settings: Settings) -> bool:
 
 
 def _chosen(
-    history: History, objective: Objective, noise: eki.NoiseModel, settings: Settings, rng: np.random.Generator
+    history: History, objective: Objective, problem: Problem, settings: TuningSettings, rng: np.random.Generator
 ) -> Array:
     """The ensemble mean that is the result; candidates are compared on the same fresh draws."""
     if settings.result == "final":
@@ -276,7 +246,7 @@ def _chosen(
 
     def loss(parameters: Array) -> float:
         draws = (objective.evaluate(parameters, np.random.default_rng(seed), workspace) for seed in seeds)
-        losses = [eki.misfit(draw, objective.target, noise) if np.isfinite(draw).all() else np.inf for draw in draws]
+        losses = [problem.misfit(draw) if np.isfinite(draw).all() else np.inf for draw in draws]
         return float(np.mean(losses))
 
     return np.asarray(history.means[int(np.argmin([loss(mean) for mean in history.means]))])
@@ -291,7 +261,7 @@ def _signal_share(objective: Objective, parameters: Array, n_draws: int, rng: np
     return predicted / power if power > 0 else 1.0
 
 
-def _trap(share: float, parameters: Array, settings: Settings) -> str:
+def _trap(share: float, parameters: Array, settings: TuningSettings) -> str:
     if not np.isfinite(parameters).all() or not np.isfinite(share):
         return "the tuned hyperparameters give no finite prediction"
     if share < settings.trap_threshold:

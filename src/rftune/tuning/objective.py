@@ -7,72 +7,48 @@ eq. pto_rf_hyp). The data are scaled beforehand (`scaling.Scaling`), so the obse
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import model_validator
 
 from rftune.data import Array, Dataset
-from rftune.features import drawn as features
 from rftune.features import kernels
-from rftune.features.distribution import Structure
-from rftune.features.drawn import Features, Outputs
-from rftune.regression import weight_space as regression
+from rftune.features.drawn import Features
+from rftune.features.settings import FeatureSettings
+from rftune.regression import weight_space
+from rftune.settings import Field, Settings
 
 # Beyond this ratio of output variance to noise variance float32 Gram matrices lose the noise: their rounding, about
 # 1e-7 of the largest eigenvalue, reaches the size of the identity that is added to them.
 FLOAT32_MAX_SIGNAL_TO_NOISE = 1e4
 
 
-@dataclass(frozen=True)
-class Settings:
-    """How hyperparameters are judged.
+class ObjectiveSettings(Settings):
+    """How hyperparameters are judged."""
 
-    Attributes
-    ----------
-    n_features
-        M, the number of features drawn for each evaluation.
-    validation_fraction
-        Share of the data in one validation fold (the paper's "K/N").
-    n_folds
-        Number of disjoint validation folds that are stacked.
-    rows
-        "full" is the paper's objective; "validation" leaves out the rows ‖β‖/√M and √logdet.
-    noise_draws
-        Number of evaluations at the prior mean from which Γ is estimated.
-    outputs
-        "native" vector-valued features or "shared" scalar ones.
-    feature_map
-        A key of `features.FEATURE_MAPS`.
-    precision
-        Of features and Gram matrices; the solves are in float64.
-    """
+    n_features: int = Field(150, ge=1, description="M, features drawn for each evaluation")
+    validation_fraction: float = Field(0.2, gt=0, lt=1, description="share of the data in one validation fold")
+    n_folds: int = Field(2, ge=1, description="disjoint validation folds that are stacked")
+    rows: Literal["full", "validation"] = Field(
+        "full", description="the paper's objective, or without the rows ‖β‖/√M and √logdet that regularise"
+    )
+    noise_draws: int = Field(
+        20, ge=2, description="evaluations at the prior mean from which the covariance Γ is estimated"
+    )
+    precision: Literal["float64", "float32"] = Field(
+        "float64", description="of features and Gram matrices; the solves are in float64"
+    )
 
-    n_features: int
-    validation_fraction: float = 0.2
-    n_folds: int = 2
-    rows: Literal["full", "validation"] = "full"
-    noise_draws: int = 20
-    outputs: Outputs = "native"
-    feature_map: str = "fourier"
-    precision: Literal["float64", "float32"] = "float64"
-
-    def __post_init__(self) -> None:
-        if self.n_features < 1:
-            raise ValueError(f"n_features must be at least 1; got {self.n_features}")
-        if not 0.0 < self.validation_fraction < 1.0:
-            raise ValueError(f"validation_fraction must be between 0 and 1; got {self.validation_fraction}")
-        if self.n_folds < 1 or self.n_folds * self.validation_fraction > 1.0 + 1e-12:
+    @model_validator(mode="after")
+    def _check_folds(self) -> Self:
+        if self.n_folds * self.validation_fraction > 1.0 + 1e-12:
             raise ValueError(
-                f"n_folds must be at least 1 and folds must not overlap: n_folds × validation_fraction ≤ 1; "
+                f"folds must not overlap: n_folds × validation_fraction ≤ 1; "
                 f"got {self.n_folds} × {self.validation_fraction}"
             )
-        if self.noise_draws < 2:
-            raise ValueError(f"noise_draws must be at least 2 to estimate a covariance; got {self.noise_draws}")
-        if self.feature_map not in features.FEATURE_MAPS:
-            known = ", ".join(features.FEATURE_MAPS)
-            raise ValueError(f"feature_map must be one of {known}; got {self.feature_map!r}")
+        return self
 
     def fold_size(self, n_samples: int) -> int:
         """Number of samples in one validation fold; an error when the data are too few."""
@@ -107,21 +83,24 @@ class Objective:
     ----------
     data
         Scaled: standardised inputs, centred outputs, unit noise.
-    structure
-        Feature distribution, see `features.draw`.
+    features
+        Whose distribution's hyperparameters are judged.
     settings
     rng
         Draws the partition.
     """
 
-    def __init__(self, data: Dataset, structure: Structure, settings: Settings, rng: np.random.Generator) -> None:
+    def __init__(
+        self, data: Dataset, features: FeatureSettings, settings: ObjectiveSettings, rng: np.random.Generator
+    ) -> None:
         fold_size = settings.fold_size(data.n_samples)
-        self.structure, self.settings = structure, settings
+        self.features, self.settings = features, settings
+        self.structure = features.structure(data.n_inputs, data.n_outputs)
         # Validation folds come first, one after the other, so that every fold is a contiguous block of rows.
         order = rng.permutation(data.n_samples)
         self.data = Dataset(data.inputs[order], data.outputs[order])
         self.folds = [slice(k * fold_size, (k + 1) * fold_size) for k in range(settings.n_folds)]
-        self.n_blocks = data.n_outputs if settings.outputs == "native" else 1
+        self.n_blocks = data.n_outputs if features.outputs == "native" else 1
         self.output_variance: Array = data.outputs.var(axis=0)
         self.dtype = np.dtype(settings.precision)
         self._check_precision()
@@ -158,16 +137,8 @@ class Objective:
 
     def draw_features(self, parameters: Array, rng: np.random.Generator) -> Features:
         """One draw of M features at unconstrained parameters."""
-        settings = self.settings
-        return features.draw(
-            self.structure,
-            parameters,
-            settings.n_features,
-            self.output_variance,
-            rng,
-            settings.outputs,
-            settings.feature_map,
-        )
+        n_features = self.settings.n_features
+        return self.features.sample(self.structure, parameters, n_features, self.output_variance, rng)
 
     def evaluate(self, parameters: Array, rng: np.random.Generator, workspace: Workspace | None = None) -> Array:
         """One realisation of G(u), (n_data,); NaN where the linear algebra fails.
@@ -228,7 +199,7 @@ class Objective:
     def _targets(self, rows: slice) -> NDArray[Any]:
         """Outputs of some samples in the layout of the features: a row per feature row."""
         outputs = self._outputs[rows]
-        return outputs.reshape(-1, 1) if self.settings.outputs == "native" else outputs
+        return outputs.reshape(-1, 1) if self.features.outputs == "native" else outputs
 
     def noise_covariances(self, rng: np.random.Generator) -> list[Array]:
         """Γ of each fold: Ledoit-Wolf estimate of Cov G(u†) at the prior mean u†, plus the identity.
@@ -273,9 +244,9 @@ def _conditioned(drawn: Features, training: kernels.Products, phi: NDArray[Any])
     With shared features the squared norms and the log determinants of the outputs add up.
     """
     if drawn.outputs == "native":
-        coefficients, chol_lower = regression.solve_native(training.gram, training.projected[:, 0], out=training.gram)
+        coefficients, chol_lower = weight_space.solve_native(training.gram, training.projected[:, 0], out=training.gram)
         logdet = 2.0 * float(np.log(np.diagonal(chol_lower)).sum())
         return phi @ (coefficients / drawn.n_features).astype(phi.dtype), coefficients, logdet
-    coefficients, _, shrinkage = regression.solve_shared(training.gram, training.projected, drawn.amplitude)
+    coefficients, _, shrinkage = weight_space.solve_shared(training.gram, training.projected, drawn.amplitude)
     scaled = coefficients * np.sqrt(drawn.amplitude) / drawn.n_features
     return phi @ scaled.astype(phi.dtype), coefficients, -float(np.log(shrinkage).sum())

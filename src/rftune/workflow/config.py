@@ -1,62 +1,71 @@
-"""The config, checked as a whole before any work: against the schema, then against the sizes of the data."""
+"""The config: read as a whole before any work, all that is wrong with it listed at once."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
-from functools import reduce
-from importlib import import_module
+from functools import cached_property
 from itertools import product
-from math import isfinite
-from typing import Any
+from pathlib import Path
+from typing import Annotated, Any
 
-from jsonschema import Draft202012Validator
-from jsonschema.exceptions import ValidationError
-from jsonschema.validators import extend
+import yaml
+from pydantic import ValidationError
 
-from rftune.emulators import base as emulators
-from rftune.experiments import EXPERIMENTS
-
-Config = Mapping[str, Any]
-
-# Keys of an emulator that say how often, where and with how many threads it runs; its fits do not see them.
-SCHEDULING = ("repeats", "cases", "root_seed_only", "timed", "n_workers", "sampled")
-
-# json schema calls 3.0 an integer; a count of repeats is not.
-_Validator = extend(  # type: ignore[no-untyped-call]
-    Draft202012Validator,
-    type_checker=Draft202012Validator.TYPE_CHECKER.redefine(
-        "integer", lambda _, value: isinstance(value, int) and not isinstance(value, bool)
-    ),
-)
+from rftune.emulators.base import EMULATORS, Emulator
+from rftune.emulators.listed import Listed
+from rftune.experiments.base import NAME, DataSettings, EmulatorEntry, Experiment, ExperimentSettings, experiments
+from rftune.settings import Field, Settings
+from rftune.workflow.messages import sentences
 
 
 class ConfigError(ValueError):
     """The config cannot be run; the message lists every problem found."""
 
-
-def without_absent(config: Config) -> dict[str, Any]:
-    """The config without the emulators that an override has set to null: that is how a preset leaves one out."""
-    kept = dict(config)
-    for experiment in EXPERIMENTS:
-        block = config.get(experiment)
-        if isinstance(block, Mapping) and isinstance(block.get("emulators"), Mapping):
-            emulators_left = {name: value for name, value in block["emulators"].items() if value is not None}
-            kept[experiment] = {**block, "emulators": emulators_left}
-    return kept
+    @classmethod
+    def of(cls, what: str, problems: Sequence[str]) -> ConfigError:
+        lines = "\n".join(f"  - {problem}" for problem in dict.fromkeys(problems))
+        return cls(f"{what} cannot be used:\n{lines}")
 
 
-def check(config: Config, schema: Config) -> None:
-    """Raise a `ConfigError` that names each wrong entry, what was expected there and what came."""
-    problems = violations(config, schema, ()) + not_finite(config, ())
-    if not problems:
-        problems = _layer_problems(config, schema)
-    if not problems:
-        for experiment in experiments(config):
-            problems += _experiment_problems(config, schema, experiment)
-    if problems:
-        raise ConfigError("the config cannot be used:\n" + "\n".join(f"  - {problem}" for problem in problems))
+class ClusterSettings(Settings):
+    """What a job asks of a cluster (docs/clusters.md); a retry asks for twice as much."""
+
+    account: str | None = Field(None, description="Slurm account that pays; null for your default one")
+    partition: str | None = Field(None, description="Slurm partition that runs; null for the default one")
+    margin: float = Field(
+        2.0, ge=1, description="times the memory and time that config/resources.yaml holds for a rule and case"
+    )
+    least_minutes: int = Field(2, ge=1, description="minutes on top of that")
+
+
+class RunSettings(Settings):
+    """What is run, and where its results go."""
+
+    experiments: tuple[str, ...] = Field(min_length=1, description="the experiments that are run")
+    seed: int = Field(ge=0, le=2**63 - 1, description="root of all randomness; every job derives its generator from it")
+    further_seeds: tuple[Annotated[int, Field(ge=0, le=2**63 - 1)], ...] = Field(
+        (), description="further root seeds, with which the whole chain is repeated and reported beside the first"
+    )
+    results: str = Field(min_length=1, description="folder of everything that a run writes")
+    n_workers: int = Field(
+        1, ge=1, description="threads inside one tuning job; Snakemake runs as many jobs as there are cores"
+    )
+    sweep: str | None = Field(None, description="file of a sweep, which is run instead of figures and tables")
+    sweep_points: int | None = Field(None, ge=1, description="the first so many points of each run of a sweep")
+    cluster: ClusterSettings = Field(ClusterSettings(), description="what a job asks of a cluster")
+    defaults: dict[str, dict[str, Any]] = Field(
+        {}, description="settings of every emulator by kind; an experiment and an emulator override them"
+    )
+
+
+# Settings that change no result, at any depth of a config.
+SCHEDULING = ("results", "n_workers", "repeats_per_job", "cluster", "sweep", "label")
+
+
+# What tables call the rows that are no emulators.
+RESERVED = ("truth", "analytic", "empirical", "prior", "simulator")
 
 
 @dataclass(frozen=True)
@@ -85,189 +94,276 @@ class Run:
     n_workers: int | None
     sampled: bool
 
-
-def experiments(config: Config) -> list[str]:
-    """The experiments that are to be run, in the order of the paper."""
-    return [experiment for experiment in EXPERIMENTS if experiment in config["experiments"]]
-
-
-def seeds(config: Config) -> list[int]:
-    """The root seed and the further ones, each once."""
-    return list(dict.fromkeys([config["seed"], *config["further_seeds"]]))
+    @property
+    def key(self) -> tuple[str, str, int, str]:
+        return self.experiment, self.case, self.seed, self.emulator
 
 
-def cases(config: Config, experiment: str) -> dict[str, dict[str, Any]]:
-    """Data settings of every case of an experiment."""
-    found: dict[str, dict[str, Any]] = data_module(experiment).cases(config[experiment])
-    return found
+@dataclass(frozen=True)
+class Config:
+    """A config that has been read; `read` makes it.
 
+    Attributes
+    ----------
+    raw
+        As it was handed in, without the emulators that are set to null.
+    run
+    blocks
+        Of the experiments that are run, in the order of the paper.
+    everything
+        Of all experiments that the config has settings for.
+    """
 
-def runs(config: Config, experiment: str) -> list[Run]:
-    """Everything that the config asks of an experiment, by seed, case and emulator."""
-    block = config[experiment]
-    found = []
-    for seed, case, name in product(seeds(config), cases(config, experiment), block["emulators"]):
-        plan = {key: value for key, value in block["emulators"][name].items() if key in SCHEDULING}
-        is_root = seed == config["seed"]
-        if case not in plan.get("cases", [case]) or (plan.get("root_seed_only", False) and not is_root):
-            continue
-        repeats = min(plan.get("repeats", block["repeats"]), block["repeats"])
-        found.append(
-            Run(
-                experiment,
-                case,
-                seed,
-                name,
-                repeats if is_root else min(repeats, block.get("further_repeats", repeats)),
-                timed=plan.get("timed", False) and is_root,
-                n_workers=None if plan.get("n_workers") == "all" else plan.get("n_workers", config["n_workers"]),
-                sampled="sampling" in block and plan.get("sampled", True),
-            )
+    raw: Mapping[str, Any]
+    run: RunSettings
+    blocks: Mapping[str, Any]
+    everything: Mapping[str, Any]
+
+    @property
+    def seeds(self) -> list[int]:
+        """The root seed and the further ones, each once."""
+        return list(dict.fromkeys([self.run.seed, *self.run.further_seeds]))
+
+    @cached_property
+    def cases(self) -> dict[str, dict[str, DataSettings]]:
+        """The data sets of every experiment."""
+        return {name: dict(experiments()[name].cases(block)) for name, block in self.blocks.items()}
+
+    @cached_property
+    def emulators(self) -> dict[str, dict[str, Emulator]]:
+        """The emulators of every experiment that compares some, complete."""
+        return {
+            name: {emulator: self.emulator(name, emulator) for emulator in block.emulators}
+            for name, block in self.blocks.items()
+            if isinstance(block, ExperimentSettings)
+        }
+
+    @cached_property
+    def listed(self) -> dict[str, dict[str, Listed]]:
+        """What figures and tables know of the emulators of every experiment."""
+        complete = self.emulators
+        return {
+            name: {
+                emulator: Listed(emulator, entry.label or emulator, entry.role or "", complete[name][emulator].plain())
+                for emulator, entry in block.emulators.items()
+            }
+            for name, block in self.blocks.items()
+            if isinstance(block, ExperimentSettings)
+        }
+
+    def emulator(self, experiment: str, emulator: str) -> Emulator:
+        """An emulator, complete."""
+        return EMULATORS.read(_merged(layers(self.raw, experiment, emulator)))
+
+    def runs(self) -> Iterator[Run]:
+        """Everything that the config asks for, by experiment, seed, case and emulator."""
+        for name, block in self.blocks.items():
+            if isinstance(block, ExperimentSettings):
+                for seed, case, emulator in product(self.seeds, self.cases[name], block.emulators):
+                    entry, is_root = block.emulators[emulator], seed == self.run.seed
+                    if case in (entry.cases or (case,)) and (is_root or not entry.root_seed_only):
+                        yield self._run(name, block, case, seed, emulator)
+
+    def _run(self, experiment: str, block: ExperimentSettings, case: str, seed: int, emulator: str) -> Run:
+        entry, is_root = block.emulators[emulator], seed == self.run.seed
+        repeats = min(entry.repeats or block.repeats, block.repeats)
+        return Run(
+            experiment,
+            case,
+            seed,
+            emulator,
+            repeats if is_root else min(repeats, block.further_repeats or repeats),
+            timed=entry.timed and is_root,
+            n_workers=None if entry.n_workers == "all" else entry.n_workers or self.run.n_workers,
+            sampled=experiments()[experiment].module("sampling") is not None and entry.sampled,
         )
-    return found
+
+    def setting(self, place: str) -> Any:
+        """An entry by its dotted path; after @ the role of an emulator, complete."""
+        experiment, at, own = place.partition("@")
+        value: Any = self.raw
+        keys = place.split(".")
+        if at:
+            role, *keys = own.split(".")
+            value = next(entry.settings for entry in self.listed[experiment].values() if entry.role == role)
+        for key in keys:
+            value = value[key]
+        return value
 
 
-def emulator_settings(config: Config, experiment: str, emulator: str) -> dict[str, Any]:
-    """What the results of an emulator depend on: defaults of its kind, the experiment's, then its own settings."""
-    return emulators.read_settings(complete_settings(config, experiment, emulator))
-
-
-def complete_settings(config: Config, experiment: str, emulator: str) -> dict[str, Any]:
-    """Every setting of an emulator, read or not: defaults of its kind, the experiment's, then its own."""
-    block = config[experiment]["emulators"][emulator]
-    layers = [config["defaults"].get(block["kind"], {}), config[experiment]["defaults"].get(block["kind"], {}), block]
-    return _without_scheduling(reduce(merged, layers, {}))
-
-
-def _without_scheduling(block: Config) -> dict[str, Any]:
-    return {key: value for key, value in block.items() if key not in SCHEDULING}
-
-
-def data_module(experiment: str) -> Any:
-    """The module of an experiment that knows its data settings and cases."""
-    return import_module(f"rftune.experiments.{experiment}.data")
-
-
-def merged(base: Config, override: Config) -> dict[str, Any]:
-    """The base with the override's entries in it, nested blocks entry by entry."""
+def over(base: Mapping[str, Any], override: Mapping[str, Any]) -> dict[str, Any]:
+    """The base with the override's entries in it, nested blocks entry by entry; a block of another name replaces it."""
     result = dict(base)
     for key, value in override.items():
-        both_nested = isinstance(value, Mapping) and isinstance(result.get(key), Mapping)
-        result[key] = merged(result[key], value) if both_nested else value
+        kept = result.get(key)
+        nested = isinstance(value, Mapping) and isinstance(kept, Mapping) and _same_name(kept, value)
+        result[key] = over(kept, value) if nested and kept is not None else value
     return result
 
 
-def _layer_problems(config: Config, schema: Config) -> list[str]:
-    """What is wrong in defaults and emulators, named where it stands; what is missing shows when they are merged."""
-    layers = {f"defaults.{kind}": (kind, block) for kind, block in config["defaults"].items()}
-    for experiment in experiments(config):
-        defaults, own = config[experiment]["defaults"], config[experiment]["emulators"]
-        layers |= {f"{experiment}.defaults.{kind}": (kind, block) for kind, block in defaults.items()}
-        layers |= {f"{experiment}.emulators.{name}": (block["kind"], block) for name, block in own.items()}
-    optional = _without_required(schema["$defs"])
-    return [
-        violation
-        for place, (kind, block) in layers.items()
-        for violation in violations(
-            _without_scheduling(block), {"$ref": f"#/$defs/{kind}", "$defs": optional}, (place,)
-        )
-    ]
+def _same_name(kept: Mapping[str, Any], value: Mapping[str, Any]) -> bool:
+    return "name" not in value or value["name"] == kept.get("name")
 
 
-def _without_required(schema: Any) -> Any:
-    if not isinstance(schema, Mapping):
-        return schema
-    return {key: _without_required(value) for key, value in schema.items() if key != "required"}
+def load(path: Path) -> dict[str, Any]:
+    """A yaml file of settings."""
+    loaded: dict[str, Any] = yaml.safe_load(path.read_text(encoding="utf-8"))
+    return loaded
 
 
-def _experiment_problems(config: Config, schema: Config, experiment: str) -> list[str]:
-    module = data_module(experiment)
-    problems, shapes = [], {}
+def from_command_line(raw: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings as Snakemake hands them in: of ``--config key=null`` it makes the text null."""
+    return {key: None if value == "null" else value for key, value in raw.items()}
+
+
+def read(raw: Mapping[str, Any]) -> Config:
+    """The config, or a `ConfigError` that names each wrong entry, what was expected there and what came."""
+    config = parse(raw)
+    problems = [problem for name in config.blocks for problem in _experiment_problems(config, name)]
+    if problems:
+        raise ConfigError.of("the config", problems)
+    return config
+
+
+def parse(raw: Mapping[str, Any]) -> Config:
+    """The blocks of a config, each by itself; whether they fit each other is not looked at."""
+    present, known = without_absent(raw), experiments()
+    shared = {key: value for key, value in present.items() if key not in known}
+    run, problems = _checked(RunSettings, shared, "", known)
+    blocks = {}
+    for name in (name for name in known if name in present):
+        blocks[name], found = _checked(known[name].Settings, present[name], name)
+        problems += found
+    if run is not None:
+        problems += [_unknown("experiments", name, known) for name in run.experiments if name not in known]
+        absent = [name for name in run.experiments if name in known and name not in present]
+        problems += [f"experiments: there is no block of settings of {name}" for name in absent]
+    if problems:
+        raise ConfigError.of("the config", problems)
+    return Config(present, run, {name: blocks[name] for name in blocks if name in run.experiments}, blocks)
+
+
+def without_absent(raw: Mapping[str, Any]) -> dict[str, Any]:
+    """The config without the emulators that an override has set to null: that is how a preset leaves one out."""
+    kept = dict(raw)
+    for name in experiments():
+        block = raw.get(name)
+        if isinstance(block, Mapping) and isinstance(block.get("emulators"), Mapping):
+            left = {emulator: value for emulator, value in block["emulators"].items() if value is not None}
+            kept[name] = {**block, "emulators": left}
+    return kept
+
+
+def _checked(model: type[Any], block: Any, place: str, also_known: Iterable[str] = ()) -> tuple[Any, list[str]]:
+    """A block that has been read, or None and what is wrong with it."""
     try:
-        known = cases(config, experiment)
-    except ValueError as error:
-        return [f"{experiment}: {error}"]
-    for case, settings in known.items():
-        try:
-            shapes[case] = module.shape(module.Settings(**settings))
-        except ValueError as error:
-            problems.append(f"{experiment}.data{_named(case, config, experiment)}: {error}")
-    for name, block in config[experiment]["emulators"].items():
-        own = [case for case in block.get("cases", shapes) if case in shapes]
-        unknown = [case for case in block.get("cases", []) if not module.is_case(case)]
-        place = f"{experiment}.emulators.{name}"
-        if unknown:
-            problems.append(f"{place}.cases: no case {', '.join(unknown)}; the cases are {', '.join(known)}")
-        settings = complete_settings(config, experiment, name)
-        named = {_named(case, config, experiment): shapes[case] for case in own}
-        problems += emulator_problems(settings, schema, place, named)
-    return problems
+        return model.model_validate(block), []
+    except ValidationError as error:
+        return None, sentences(error, model, block, lambda _: place, also_known)
 
 
-def emulator_problems(
-    settings: Config, schema: Config, place: str, shapes: Mapping[str, tuple[int, int, int]]
-) -> list[str]:
-    """What is wrong with the complete settings of an emulator, by themselves or for data of one of the shapes."""
-    definition = {"$ref": f"#/$defs/{settings['kind']}", "$defs": schema["$defs"]}
-    found = violations(settings, definition, (place,))
-    if found:
-        return found
+def _unknown(place: str, name: str, known: Mapping[str, Any]) -> str:
+    return f"{place} must be among {', '.join(known)}; got {name!r}"
+
+
+def layers(raw: Mapping[str, Any], experiment: str, emulator: str) -> dict[str, Mapping[str, Any]]:
+    """Settings of an emulator by where they stand, those that win last."""
+    entry = EmulatorEntry.model_validate(raw[experiment]["emulators"][emulator])
+    block = raw[experiment]["emulators"][emulator]
+    own = {key: value for key, value in block.items() if key == "kind" or key not in EmulatorEntry.model_fields}
+    return {
+        f"defaults.{entry.kind}": raw.get("defaults", {}).get(entry.kind, {}),
+        f"{experiment}.defaults.{entry.kind}": raw[experiment].get("defaults", {}).get(entry.kind, {}),
+        f"{experiment}.emulators.{emulator}": own,
+    }
+
+
+def _merged(stated: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    block: dict[str, Any] = {}
+    for layer in stated.values():
+        block = over(block, layer)
+    return block
+
+
+def emulator_problems(stated: Mapping[str, Mapping[str, Any]], shapes: Mapping[str, tuple[int, int, int]]) -> list[str]:
+    """What is wrong with an emulator (`layers`), named where it stands, by itself or for data of one of the shapes."""
+    *_, own = stated
+
+    def origin(path: Sequence[Any]) -> str:
+        """The last layer that has an entry there."""
+        return next((place for place, layer in reversed(list(stated.items())) if _has(layer, path)), own)
+
+    block = _merged(stated)
+    kind = block["kind"]
+    if kind not in EMULATORS.names():
+        return [f"{own}.kind must be one of {', '.join(EMULATORS.names())}; got {kind!r} (kind of emulator)"]
+    settings = {key: value for key, value in block.items() if key != "kind"}
+    try:
+        emulator = EMULATORS[kind].model_validate(settings)
+    except ValidationError as error:
+        return sentences(error, EMULATORS[kind], settings, origin)
+    found = []
     for case, shape in shapes.items():
         try:
-            emulators.from_config(settings).check(*shape)
+            emulator.check(*shape)
         except ValueError as error:
-            return [f"{place}{case}: {error}"]
-    return []
+            found.append(f"{own}{case}: {error}")
+            break
+    return found
 
 
-def _named(case: str, config: Config, experiment: str) -> str:
-    """The case as a message names it, where there are several."""
-    return f" ({case})" if len(cases(config, experiment)) > 1 else ""
+def _has(layer: Any, path: Sequence[Any]) -> bool:
+    for key in path:
+        if not isinstance(layer, Mapping) or key not in layer:
+            return False
+        layer = layer[key]
+    return bool(path)
 
 
-def not_finite(value: Any, path: tuple[str, ...]) -> list[str]:
-    """A sentence for every one of the entries that yaml reads as numbers and a range check lets pass: .nan and .inf."""
-    if isinstance(value, Mapping):
-        return [problem for key, entry in value.items() for problem in not_finite(entry, (*path, str(key)))]
-    if isinstance(value, list):
-        return [problem for key, entry in enumerate(value) for problem in not_finite(entry, (*path, str(key)))]
-    if isinstance(value, float) and not isfinite(value):
-        return [f"{'.'.join(path)} must be finite; got {value}"]
-    return []
+def _experiment_problems(config: Config, name: str) -> list[str]:
+    """What is wrong with the data of an experiment, with its emulators for these data, and with their roles."""
+    experiment, block = experiments()[name], config.blocks[name]
+    if not isinstance(block, ExperimentSettings):
+        return []
+    shapes: dict[str, tuple[int, int, int]] = {}
+    try:
+        known = config.cases[name]
+        shapes = {case: settings.shape for case, settings in known.items()}
+    except ValidationError as error:
+        return sentences(error, type(block), None, lambda _: f"{name}.data")
+    except ValueError as error:
+        return [f"{name}: {error}"]
+    problems = []
+    for kind in block.defaults:
+        if kind not in EMULATORS.names():
+            problems.append(_unknown(f"{name}.defaults", kind, dict.fromkeys(EMULATORS.names())))
+    for emulator, entry in block.emulators.items():
+        if not re.fullmatch(NAME.rstrip("$"), emulator) or len(emulator) > 60:
+            problems.append(
+                f"{name}.emulators: names are at most 60 small letters, digits and _, a letter first; got {emulator!r}"
+            )
+        if emulator in RESERVED:
+            problems.append(f"{name}.emulators: {emulator} names a row of the tables that is no emulator: rename it")
+        unknown = [case for case in entry.cases or () if not experiment.is_case(case)]
+        if unknown:
+            place = f"{name}.emulators.{emulator}.cases"
+            problems.append(f"{place}: no case {', '.join(unknown)}; the cases are {', '.join(known)}")
+        own = {case: shape for case, shape in shapes.items() if case in (entry.cases or (case,))}
+        named = {f" ({case})" if len(known) > 1 else "": shape for case, shape in own.items()}
+        problems += emulator_problems(layers(config.raw, name, emulator), named)
+    return problems + _role_problems(experiment, block)
 
 
-def violations(instance: Any, schema: Config, prefix: tuple[str, ...]) -> list[str]:
-    """A sentence for every entry that the schema does not allow."""
-    errors = sorted(_Validator(schema).iter_errors(instance), key=lambda error: list(map(str, error.path)))
-    return [_sentence(error, prefix) for error in errors]
-
-
-def _sentence(error: ValidationError, prefix: tuple[str, ...]) -> str:
-    """What was expected, what came, what to do, for one violation."""
-    place = ".".join([*prefix, *map(str, error.absolute_path)]) or "the config"
-    value: Any = error.instance
-    limit: Any = error.validator_value
-    schema = error.schema if isinstance(error.schema, Mapping) else {}
-    if error.validator == "additionalProperties" and isinstance(value, Mapping):
-        known = list(schema.get("properties", {}))
-        unknown = [key for key in value if key not in known]
-        near = get_close_matches(str(unknown[0]), known, n=1)
-        hint = f"did you mean {near[0]!r}?" if near else f"known keys: {', '.join(known)}"
-        return f"{place}: unknown key{'s' if len(unknown) > 1 else ''} {', '.join(map(repr, unknown))}; {hint}"
-    if error.validator == "required":
-        missing = [key for key in limit if key not in value]
-        return f"{place}: missing key{'s' if len(missing) > 1 else ''} {', '.join(map(repr, missing))}"
-    expectations: dict[str, Callable[[], str]] = {
-        "type": lambda: f"of type {' or '.join(limit) if isinstance(limit, list) else limit}",
-        "enum": lambda: f"one of {', '.join(map(str, limit))}",
-        "minimum": lambda: f"at least {limit}",
-        "maximum": lambda: f"at most {limit}",
-        "exclusiveMinimum": lambda: f"above {limit}",
-        "exclusiveMaximum": lambda: f"below {limit}",
-        "minItems": lambda: f"a list of at least {limit} entries",
-        "maxItems": lambda: f"a list of at most {limit} entries",
-        "anyOf": lambda: "as described",
-    }
-    expected = expectations.get(str(error.validator), lambda: f"valid ({error.message})")()
-    meaning = schema.get("description")
-    return f"{place} must be {expected}; got {value!r}" + (f" ({meaning})" if meaning else "")
+def _role_problems(experiment: Experiment, block: ExperimentSettings) -> list[str]:
+    """Roles that an artifact shows and nobody plays, or that more than one emulator plays."""
+    place = f"{experiment.name}.emulators"
+    played = [entry.role for entry in block.emulators.values() if entry.role is not None]
+    twice = [role for role in dict.fromkeys(played) if played.count(role) > 1 and role not in experiment.shared_roles]
+    problems = [f"{place}: {played.count(role)} emulators have the role {role}: give it to one" for role in twice]
+    for artifact in experiment.artifacts_of(block):
+        for role in dict.fromkeys(role for need in artifact.needs if not need.if_run for role in need.roles):
+            if role not in played:
+                problems.append(
+                    f"{place}: {artifact.id} shows an emulator of role {role}, and none has it: give it to one"
+                )
+    return problems

@@ -1,21 +1,19 @@
-"""What a job owes the person who runs it: a log, a progress bar, one BLAS thread, and errors in one sentence."""
+"""What a job owes the person who runs it: a log of its own, one BLAS thread, and errors in one sentence."""
 
 from __future__ import annotations
 
 import fcntl
 import logging
 import os
-import resource
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TextIO
+from typing import TextIO
 
 from threadpoolctl import threadpool_limits
-from tqdm import tqdm
 
-logger = logging.getLogger("rftune")
+from rftune.progress import logger
 
 
 @contextmanager
@@ -69,16 +67,3 @@ def use_library(source: str | Path) -> None:
     os.environ["PYTHONPATH"] = os.pathsep.join(
         [str(source), *(entry for entry in path if entry not in ("", str(source)))]
     )
-
-
-def peak_memory_mb() -> float:
-    """Largest resident memory of this process so far, in MiB."""
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak / 2**20 if sys.platform == "darwin" else peak / 2**10
-
-
-@contextmanager
-def progress_bar(total: int, description: str) -> Iterator[Any]:
-    """A bar for a person at a terminal; nothing where standard error is a file."""
-    with tqdm(total=total, desc=description, disable=None, leave=False, dynamic_ncols=True) as bar:
-        yield bar

@@ -1,47 +1,31 @@
-"""The exact Gaussian process as one of the `emulators`."""
+"""Exact Gaussian process with ARD lengthscales, one per whitened output."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from time import perf_counter
-from typing import TYPE_CHECKING
 
 import numpy as np
 import xarray as xr
 
-from rftune.data import Array, Dataset, Model
+from rftune.data import Dataset, Model
 from rftune.emulators import outcomes
-from rftune.emulators.outcomes import TunedEmulator
-from rftune.regression import exact_gp as gp
-from rftune.regression.scaled import ScaledModel
-from rftune.scaling import Scaling
-
-if TYPE_CHECKING:
-    from rftune.tuning.loop import Progress
+from rftune.emulators.base import ScaledEmulator, Task
+from rftune.emulators.outcomes import Tuned
+from rftune.regression import exact_gp
+from rftune.settings import Field
 
 
-@dataclass(frozen=True)
-class GaussianProcess:
-    """Exact Gaussian process with ARD lengthscales, see `gp`."""
+class GaussianProcess(ScaledEmulator):
+    """Exact Gaussian process with ARD lengthscales, tuned by maximum likelihood, see `exact_gp`."""
 
-    settings: gp.Settings = field(default_factory=gp.Settings)
+    tuning: exact_gp.SearchSettings = Field(exact_gp.SearchSettings(), description="how hyperparameters are found")
 
-    def check(self, n_samples: int, n_inputs: int, n_outputs: int) -> None:
-        return None
-
-    def tune(
-        self,
-        data: Dataset,
-        noise: Array,
-        rng: np.random.Generator,
-        n_workers: int = 1,
-        progress: Progress | None = None,
-    ) -> TunedEmulator:
+    def tune_scaled(self, scaled: Dataset, task: Task) -> Tuned:
         start = perf_counter()
-        tuned = gp.tune(Scaling.of(data, noise).scale(data), self.settings, rng)
+        tuned = exact_gp.tune(scaled, self.tuning, task.rng)
         seconds = perf_counter() - start
         failure = "the likelihood sees only noise in every output" if tuned.noise_only.all() else ""
-        failure = "; ".join(message for message in tuned.messages if message.startswith(gp.TIME_LIMIT)) or failure
+        stopped = [message for message in tuned.messages if message.startswith(exact_gp.TIME_LIMIT)]
         variables = {
             "amplitude_variances": ("output", tuned.hyperparameters.amplitude_variances),
             "lengthscales": (("output", "input"), tuned.hyperparameters.lengthscales),
@@ -49,9 +33,8 @@ class GaussianProcess:
             "n_evaluations": ("output", tuned.n_evaluations),
             "optimiser_message": ("output", np.array(tuned.messages, dtype=object)),
         }
-        return outcomes.labelled(variables, seconds, failure=failure)
+        return outcomes.labelled(variables, seconds, failure="; ".join(stopped) or failure)
 
-    def fit(self, data: Dataset, noise: Array, tuned: xr.Dataset, rng: np.random.Generator) -> Model:
-        scaling = Scaling.of(data, noise)
-        hyperparameters = gp.Hyperparameters(tuned["amplitude_variances"].values, tuned["lengthscales"].values)
-        return ScaledModel(scaling, gp.fit(scaling.scale(data), hyperparameters))
+    def fit_scaled(self, scaled: Dataset, tuned: xr.Dataset, rng: np.random.Generator) -> Model:
+        values = (tuned[name].values for name in ("amplitude_variances", "lengthscales"))
+        return exact_gp.fit(scaled, exact_gp.Hyperparameters(*values))

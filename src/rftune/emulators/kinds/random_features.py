@@ -1,127 +1,125 @@
-"""Random features as some of the `emulators`: for all outputs together, for each alone, with a rank that is chosen."""
+"""Random feature regression: for all outputs together, for each alone, with a rank that is chosen."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Self
 
 import numpy as np
 import xarray as xr
+from pydantic import model_validator
 
 from rftune.analysis import metrics
 from rftune.data import Array, Dataset, Model
 from rftune.emulators import outcomes
-from rftune.emulators import per_output as separate
-from rftune.emulators.outcomes import TunedEmulator
-from rftune.features import drawn as features
-from rftune.features.distribution import Draw, Normal, Priors, Rank, Structure, make_structure
-from rftune.regression import weight_space as regression
+from rftune.emulators.base import ScaledEmulator, Task, Training
+from rftune.emulators.outcomes import Tuned
+from rftune.emulators.per_output import SideBySide, columns
+from rftune.features.distribution import Structure
+from rftune.features.settings import FeatureSettings
+from rftune.regression import weight_space
 from rftune.regression.scaled import ScaledModel
-from rftune.scaling import Scaling
-from rftune.tuning import loop as tuning
-from rftune.tuning import objective
-from rftune.tuning.loop import Progress
-from rftune.tuning.optimisers import eki
+from rftune.settings import Field, Settings
+from rftune.tuning import loop
 
 
-@dataclass(frozen=True)
-class RandomFeatures:
-    """Random feature regression, tuned by ensemble Kalman inversion or left at the mean of the initial ensemble.
+class PredictionSettings(Settings):
+    """The features that predict; their distribution is the tuned one."""
 
-    Attributes
-    ----------
-    structure, rank, priors, draw, separable, max_rank
-        See `structures.make_structure`.
-    tuning
-        See `tuning.Settings`.
-    n_features_predict
-        M', the number of features for prediction; None for as many as in tuning.
-    n_features_pool
-        Number of features drawn, of which the M' with the largest coefficients are kept; None draws M'.
-    tuned
-        False for the untuned emulator.
-    """
+    n_features: int = Field(500, ge=1, description="M', features for prediction")
+    pool: int | None = Field(
+        None, ge=1, description="features that are drawn and of which the M' strongest are kept; null draws M'"
+    )
 
-    structure: str
-    rank: Rank
-    priors: Priors
-    tuning: tuning.Settings
-    n_features_predict: int | None = None
-    n_features_pool: int | None = None
-    tuned: bool = True
-    draw: Draw = field(default_factory=Draw)
-    separable: bool = False
-    max_rank: int | None = None
+    @model_validator(mode="after")
+    def _check_pool(self) -> Self:
+        if self.pool is not None and self.pool < self.n_features:
+            raise ValueError(f"pool must be at least n_features, {self.n_features}, or null; got {self.pool}")
+        return self
 
-    def __post_init__(self) -> None:
-        if self.n_features_predict is not None and self.n_features_predict < 1:
-            raise ValueError(f"n_features_predict must be at least 1; got {self.n_features_predict}")
-        if self.n_features_pool is not None and self.n_features_pool < self._n_predict:
-            raise ValueError(
-                f"n_features_pool must be at least n_features_predict, {self._n_predict}, or null; "
-                f"got {self.n_features_pool}"
-            )
 
-    @property
-    def _n_predict(self) -> int:
-        return self.n_features_predict or self.tuning.objective.n_features
+class RandomFeatures(ScaledEmulator):
+    """Random feature regression, its hyperparameters tuned or left at the mean of some draws of the prior."""
+
+    features: FeatureSettings = Field(FeatureSettings(), description="the features and the prior of their distribution")
+    tuning: loop.TuningSettings | None = Field(
+        loop.TuningSettings(), description="how their hyperparameters are found; null: untuned"
+    )
+    prediction: PredictionSettings = Field(PredictionSettings(), description="the features that predict")
+
+    @model_validator(mode="after")
+    def _check_candidates(self) -> Self:
+        if self.features.rank_candidates is not None and self.tuning is None:
+            raise ValueError("rank_candidates are judged by their tuning: leave them out where tuning is null")
+        return self
 
     def check(self, n_samples: int, n_inputs: int, n_outputs: int) -> None:
-        self._structure(n_inputs, n_outputs)
-        self.tuning.objective.fold_size(n_samples)
-        if self.structure == "sparse" and self.tuning.objective.precision == "float32":
+        composite = self._composite()
+        if composite is not None:
+            return composite.check(n_samples, n_inputs, n_outputs)
+        self.features.structure(n_inputs, n_outputs)
+        if self.tuning is None:
+            return None
+        self.tuning.fold_size(n_samples)
+        if self.tuning.precision == "float32" and not self.features.family.float32_is_safe:
             raise ValueError(
-                "float32 is unsafe with sparse features, many of which are constant, so that their Gram matrix is "
-                "nearly singular: use precision float64"
+                f"float32 is unsafe with {self.features.family.kind_name()} features, whose Gram matrix is nearly "
+                f"singular: use precision float64"
             )
+        return None
 
-    def tune(
-        self,
-        data: Dataset,
-        noise: Array,
-        rng: np.random.Generator,
-        n_workers: int = 1,
-        progress: Progress | None = None,
-    ) -> TunedEmulator:
-        structure = self._structure(data.n_inputs, data.n_outputs)
-        if not self.tuned:
-            untuned = tuning.initial_mean(structure, self.tuning.n_members, rng)
-            return outcomes.labelled(outcomes.parameter_variables(structure, untuned), seconds=0.0)
-        scaled = Scaling.of(data, noise).scale(data)
-        found = tuning.tune(scaled, structure, self.tuning, rng, n_workers, progress)
-        return outcomes.of_tuning(found, structure, self.tuning.n_iterations)
+    def tune(self, task: Task) -> Tuned:
+        composite = self._composite()
+        return super().tune(task) if composite is None else composite.tune(task)
 
-    def fit(self, data: Dataset, noise: Array, tuned: xr.Dataset, rng: np.random.Generator) -> Model:
-        scaling = Scaling.of(data, noise)
-        scaled = scaling.scale(data)
-        drawn = features.draw(
-            self._structure(data.n_inputs, data.n_outputs),
+    def fit(self, training: Training, tuned: xr.Dataset, rng: np.random.Generator) -> Model:
+        composite = self._composite()
+        return super().fit(training, tuned, rng) if composite is None else composite.fit(training, tuned, rng)
+
+    def tune_scaled(self, scaled: Dataset, task: Task) -> Tuned:
+        structure = self.features.structure(scaled.n_inputs, scaled.n_outputs)
+        if self.tuning is None:
+            draws = task.rng.standard_normal((self.features.untuned_draws, structure.n_parameters))
+            mean = (structure.prior_mean + structure.prior_std * draws).mean(axis=0)
+            return outcomes.labelled(_parameter_variables(structure, mean), seconds=0.0)
+        found = loop.tune(scaled, self.features, self.tuning, task.rng, task.n_workers, task.progress)
+        return _outcome(found, structure, self.tuning.n_iterations)
+
+    def fit_scaled(self, scaled: Dataset, tuned: xr.Dataset, rng: np.random.Generator) -> Model:
+        drawn = self.features.sample(
+            self.features.structure(scaled.n_inputs, scaled.n_outputs),
             tuned["parameters"].values,
-            self.n_features_pool or self._n_predict,
+            self.prediction.pool or self.prediction.n_features,
             scaled.outputs.var(axis=0),
             rng,
-            self.tuning.objective.outputs,
-            self.tuning.objective.feature_map,
         )
-        if self.n_features_pool is not None:
-            drawn = regression.strongest(drawn, scaled, 1.0, self._n_predict)
-        return ScaledModel(scaling, regression.fit(drawn, scaled, noise=1.0))
+        if self.prediction.pool is not None:
+            drawn = weight_space.strongest(drawn, scaled, 1.0, self.prediction.n_features)
+        return weight_space.fit(drawn, scaled, noise=1.0)
 
-    def n_parameters(self, n_inputs: int, n_outputs: int) -> int:
+    def _as_while_tuning(self) -> RandomFeatures:
+        """The same with as many features for prediction as while tuning."""
+        n_features = self.prediction.n_features if self.tuning is None else self.tuning.n_features
+        return self.but(prediction=PredictionSettings(n_features=n_features))
+
+    def _n_parameters(self, data: Dataset) -> int:
         """Number of hyperparameters for data of this size."""
-        return self._structure(n_inputs, n_outputs).n_parameters
+        return self.features.structure(data.n_inputs, data.n_outputs).n_parameters
 
-    def _structure(self, n_inputs: int, n_outputs: int) -> Structure:
-        blocks = n_outputs if self.tuning.objective.outputs == "native" else 1
-        return make_structure(
-            self.structure, n_inputs, blocks, self.rank, self.priors, self.draw, self.separable, self.max_rank
-        )
+    def _composite(self) -> PerOutput | ChosenRank | None:
+        """What it is made of, where it is more than one emulator."""
+        if self.features.outputs == "separate":
+            return PerOutput(self.but(features=self.features.but(outputs="native")))
+        if self.features.rank_candidates is not None:
+            ranks = [self.features.but(rank=rank, rank_candidates=None) for rank in self.features.rank_candidates]
+            return ChosenRank([self.but(features=features) for features in ranks])
+        return None
 
 
 @dataclass(frozen=True)
-class SeparateOutputs:
-    """A scalar emulator of its own, with hyperparameters of its own, for every whitened output.
+class PerOutput:
+    """An emulator of its own, with hyperparameters of its own, for every whitened output.
 
     Attributes
     ----------
@@ -134,139 +132,117 @@ class SeparateOutputs:
     def check(self, n_samples: int, n_inputs: int, n_outputs: int) -> None:
         self.scalar.check(n_samples, n_inputs, 1)
 
-    def tune(
-        self,
-        data: Dataset,
-        noise: Array,
-        rng: np.random.Generator,
-        n_workers: int = 1,
-        progress: Progress | None = None,
-    ) -> TunedEmulator:
-        parts = separate.columns(Scaling.of(data, noise).scale(data))
-        streams = rng.spawn(len(parts))
+    def tune(self, task: Task) -> Tuned:
+        parts = _per_output(task.training)
+        streams = zip(parts, task.rng.spawn(len(parts)), strict=True)
         return outcomes.side_by_side(
-            [
-                self.scalar.tune(part, np.eye(1), stream, n_workers, progress)
-                for part, stream in zip(parts, streams, strict=True)
-            ]
+            [self.scalar.tune(replace(task, training=part, rng=stream)) for part, stream in streams]
         )
 
-    def fit(self, data: Dataset, noise: Array, tuned: xr.Dataset, rng: np.random.Generator) -> Model:
-        scaling = Scaling.of(data, noise)
-        parts = separate.columns(scaling.scale(data))
-        models = [
-            self.scalar.fit(part, np.eye(1), tuned.isel(output=output), stream)
-            for output, (part, stream) in enumerate(zip(parts, rng.spawn(len(parts)), strict=True))
-        ]
-        return ScaledModel(scaling, separate.Separate(models))
+    def fit(self, training: Training, tuned: xr.Dataset, rng: np.random.Generator) -> Model:
+        parts = _per_output(training)
+        streams = enumerate(zip(parts, rng.spawn(len(parts)), strict=True))
+        models = [self.scalar.fit(part, tuned.isel(output=output), stream) for output, (part, stream) in streams]
+        return ScaledModel(training.scaling(), SideBySide(models))
 
 
 @dataclass(frozen=True)
 class ChosenRank:
-    """Random features whose rank is chosen on a validation split of the training data.
+    """Candidates of which the best on a validation split of the training data is taken.
 
     Every candidate is tuned on the rest of the data; the one with the smallest error on the split, in noise units, is
-    tuned again on all of them.
+    tuned again on all of them. The split is as large as one of its folds.
 
     Attributes
     ----------
-    base
-        Settings but for the rank; the split is as large as one of its folds.
     candidates
-        Ranks, simplest first: the first of equals is taken.
+        Simplest first: the first of equals is taken.
     """
 
-    base: RandomFeatures
-    candidates: tuple[Rank, ...]
+    candidates: Sequence[RandomFeatures]
 
     def check(self, n_samples: int, n_inputs: int, n_outputs: int) -> None:
-        n_rest = n_samples - self.base.tuning.objective.fold_size(n_samples)
-        for rank in self.candidates:
-            replace(self.base, rank=rank).check(n_rest, n_inputs, n_outputs)
+        for candidate in self.candidates:
+            candidate.check(n_samples - self._n_split(n_samples), n_inputs, n_outputs)
 
-    def tune(
-        self,
-        data: Dataset,
-        noise: Array,
-        rng: np.random.Generator,
-        n_workers: int = 1,
-        progress: Progress | None = None,
-    ) -> TunedEmulator:
-        split_rng, final_rng, *streams = rng.spawn(2 + 2 * len(self.candidates))
-        order = split_rng.permutation(data.n_samples)
-        n_split = self.base.tuning.objective.fold_size(data.n_samples)
-        split, rest = (Dataset(data.inputs[rows], data.outputs[rows]) for rows in (order[:n_split], order[n_split:]))
+    def tune(self, task: Task) -> Tuned:
+        split_rng, final_rng, *streams = task.rng.spawn(2 + 2 * len(self.candidates))
+        split, rest = self._split(task.training, split_rng)
         errors, seconds = [], 0.0
-        for rank, tune_rng, fit_rng in zip(self.candidates, streams[::2], streams[1::2], strict=True):
-            candidate = replace(self.base, rank=rank)
-            tuned = candidate.tune(rest, noise, tune_rng, n_workers, progress)
+        for candidate, tune_rng, fit_rng in zip(self.candidates, streams[::2], streams[1::2], strict=True):
+            tuned = candidate.tune(replace(task, training=rest, rng=tune_rng))
             seconds += tuned.timing["seconds"].item()
-            mean = candidate.fit(rest, noise, tuned.result, fit_rng).mean(split.inputs)
-            scaling = Scaling.of(data, noise)
+            mean = candidate._as_while_tuning().fit(rest, tuned.result, fit_rng).mean(split.inputs)
+            scaling = task.training.scaling()
             error = metrics.mean_error_norm(scaling.scale_outputs(mean), scaling.scale_outputs(split.outputs))
             errors.append(np.inf if tuned.result["failure"].item() else error)
         chosen = int(np.argmin(errors))
-        final = replace(self.base, rank=self.candidates[chosen]).tune(data, noise, final_rng, n_workers, progress)
-        return self._outcome(final, chosen, errors, seconds, data)
+        final = self.candidates[chosen].tune(replace(task, rng=final_rng))
+        return self._outcome(final, chosen, errors, seconds, task.training.data)
 
-    def fit(self, data: Dataset, noise: Array, tuned: xr.Dataset, rng: np.random.Generator) -> Model:
-        chosen = replace(self.base, rank=self.candidates[int(tuned["chosen"])])
-        n_parameters = chosen.n_parameters(data.n_inputs, data.n_outputs)
-        return chosen.fit(data, noise, tuned.isel(parameter=slice(n_parameters)), rng)
+    def fit(self, training: Training, tuned: xr.Dataset, rng: np.random.Generator) -> Model:
+        chosen = self.candidates[int(tuned["chosen"])]
+        n_parameters = chosen._n_parameters(training.data)
+        return chosen.fit(training, tuned.isel(parameter=slice(n_parameters)), rng)
 
-    def _outcome(
-        self, final: TunedEmulator, chosen: int, errors: list[float], seconds: float, data: Dataset
-    ) -> TunedEmulator:
+    def _n_split(self, n_samples: int) -> int:
+        tuning = self.candidates[0].tuning
+        assert tuning is not None, "untuned features have no candidates"
+        return tuning.fold_size(n_samples)
+
+    def _split(self, training: Training, rng: np.random.Generator) -> tuple[Dataset, Training]:
+        """Data that judge, and the rest to learn from."""
+        data = training.data
+        order, n_split = rng.permutation(data.n_samples), self._n_split(data.n_samples)
+        split, rest = (Dataset(data.inputs[rows], data.outputs[rows]) for rows in (order[:n_split], order[n_split:]))
+        return split, Training(rest, training.noise)
+
+    def _outcome(self, final: Tuned, chosen: int, errors: list[float], seconds: float, data: Dataset) -> Tuned:
         """The final tuning with the choice beside it, in arrays whose sizes do not depend on the choice."""
-        longest = max(
-            replace(self.base, rank=rank).n_parameters(data.n_inputs, data.n_outputs) for rank in self.candidates
-        )
+        longest = max(candidate._n_parameters(data) for candidate in self.candidates)
         own = [name for name in final.result if str(name).startswith("tuned_")]
         padding = longest - final.result.sizes["parameter"]
         result = final.result.drop_vars(own).pad(parameter=(0, padding), constant_values=np.nan)
         result["chosen"] = ((), chosen)
         result["candidate_error"] = ("candidate", errors)
-        return TunedEmulator(result, final.timing.assign(seconds=final.timing["seconds"] + seconds))
+        return Tuned(result, final.timing.assign(seconds=final.timing["seconds"] + seconds))
 
 
-def from_options(options: Mapping[str, Any]) -> RandomFeatures | SeparateOutputs | ChosenRank:
-    """Settings from a block of the config without its kind, see `emulators.from_config`."""
-    if options["objective"]["outputs"] == "separate":
-        native = {**options["objective"], "outputs": "native"}
-        return SeparateOutputs(_random_features({**options, "objective": native}))
-    candidates = options["rank_candidates"]
-    if candidates is None:
-        return _random_features(options)
-    return ChosenRank(_random_features(options), tuple(_rank(candidate) for candidate in candidates))
+def _per_output(training: Training) -> list[Training]:
+    """The whitened data of each output alone."""
+    return [Training(part, np.eye(1)) for part in columns(training.scaling().scale(training.data))]
 
 
-def _rank(value: Any) -> Rank:
-    return tuple(value) if isinstance(value, list) else value
+def _parameter_variables(structure: Structure, parameters: Array) -> dict[str, Any]:
+    """The unconstrained vector, and its constrained values by name ("tuned_scales", ...)."""
+    values = {f"tuned_{name}": value for name, value in structure.constrain(parameters).items()}
+    named = {key: (tuple(f"{key}_{axis}" for axis in range(np.ndim(value))), value) for key, value in values.items()}
+    return {"parameters": ("parameter", parameters), **named}
 
 
-def _random_features(options: Mapping[str, Any]) -> RandomFeatures:
-    prior = options["prior"]
-    own = {setting.name for setting in fields(tuning.Settings)} - {"objective", "eki"}
-    return RandomFeatures(
-        structure=options["structure"],
-        rank=_rank(options["rank"]),
-        priors=Priors(
-            amplitude=Normal(*prior["amplitude"]),
-            log_scale=Normal(*prior["log_scale"]),
-            log_strength=Normal(*prior["log_strength"]),
-            loading_std=prior["loading_std"],
-            active_inputs=prior["active_inputs"],
-            inclusion_std=prior["inclusion_std"],
-        ),
-        tuning=tuning.Settings(
-            objective=objective.Settings(n_features=options.get("n_features", 1), **options["objective"]),
-            eki=eki.Settings(**options.get("eki", {})),
-            **{name: options[name] for name in own if name in options},
-        ),
-        n_features_predict=options.get("n_features_predict"),
-        n_features_pool=options.get("n_features_pool"),
-        tuned=options["tuned"],
-        draw=Draw(**options["draw"]),
-        separable=options["separable"],
-        max_rank=options["max_rank"],
+def _outcome(found: loop.Found, structure: Structure, n_iterations: int) -> Tuned:
+    """The outcome of one tuning of random features, with the history of its ensemble."""
+    history = found.history
+
+    def padded(values: Array, length: int) -> Array:
+        """A run that stopped early has NaN where there was no iteration."""
+        return np.pad(values.astype(np.float64), (0, length - len(values)), constant_values=np.nan)
+
+    variables = {
+        **_parameter_variables(structure, found.parameters),
+        "misfit": ("iteration", padded(history.misfit, n_iterations + 1)),
+        "spread": ("iteration", padded(history.spread, n_iterations + 1)),
+        "step": ("update", padded(history.step, n_iterations)),
+        "failed_members": ("update", padded(history.n_failed, n_iterations)),
+        "signal_share": ((), found.signal_share),
+    }
+    tuned = outcomes.labelled(
+        variables,
+        found.seconds,
+        found.failure,
+        n_restarts=found.n_restarts,
+        n_failed_members=int(history.n_failed.sum()),
+        objective_ratio=float(history.misfit[-1] / history.misfit[0]) if history.misfit[0] > 0 else np.nan,
     )
+    tuned.timing["update_seconds"] = ("update", padded(history.seconds, n_iterations))
+    return tuned

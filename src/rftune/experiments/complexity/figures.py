@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-
 import matplotlib.pyplot as plt
 import pandas as pd
 from matplotlib.axes import Axes
@@ -11,6 +9,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from rftune.experiments.complexity.verdicts import SYMBOLS
+from rftune.experiments.results import Results
 from rftune.report.style import EMULATOR, MUTED, TRUTH, style
 from rftune.report.verdicts import Rows, keyed
 
@@ -23,10 +22,10 @@ ROWS = {
 }
 
 
-def draw_costs(table: Sequence[str], measured: Sequence[str]) -> Figure:
+def draw_costs(results: Results) -> Figure:
     """A row per operation, a column per variable; exponents in the corner, the paper's in brackets."""
-    exponents = keyed(pd.read_csv(table[0]), "operation", "variable", "method")
-    costs = pd.read_csv(measured[0])
+    exponents = keyed(results.tables["T1"], "operation", "variable", "method")
+    costs = results.tables["measured"]
     with style():
         figure, axes = plt.subplots(len(ROWS), len(SYMBOLS), figsize=(8.4, 8.6), sharex="col", sharey="row")
         for line, operation in zip(axes, ROWS, strict=True):
@@ -61,8 +60,6 @@ def _draw_panel(axis: Axes, costs: pd.DataFrame, exponents: Rows, operation: str
         size, cost = points["size"].to_numpy(), points["cost"].to_numpy()
         axis.plot(size, cost[-1] * (size / size[-1]) ** row["paper_exponent"], color=MUTED, lw=0.9, ls="--")
         axis.plot(size, cost, color=colour, marker="o", ms=3.5, lw=1.3)
-        text = f"{method.upper()} {row['exponent']:.2f} (paper {row['paper_exponent']:g})"
+        exponent = round(row["exponent"], 2) + 0.0  # no minus before a zero
+        text = f"{method.upper()} {exponent:.2f} (paper {row['paper_exponent']:g})"
         axis.text(0.03, 0.97 - 0.12 * place, text, transform=axis.transAxes, va="top", fontsize=7.5, color=colour)
-
-
-FIGURES: dict[str, Callable[..., Figure]] = {"T1": draw_costs}

@@ -7,8 +7,8 @@ avoids them.) RFR is the suite's, with native vector-valued features.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from statistics import median
 from time import perf_counter
 from typing import Any
@@ -18,51 +18,14 @@ import pandas as pd
 from scipy import linalg
 
 from rftune.data import Array, Dataset
-from rftune.features.drawn import Features, Fourier
+from rftune.experiments.complexity.settings import ComplexitySettings, Sizes
+from rftune.features.drawn import Features
+from rftune.features.maps.fourier import Fourier
 from rftune.regression import exact_gp as gp
 from rftune.regression import weight_space as regression
 
 OPERATIONS = ("space", "assembly", "cholesky", "mean", "covariance")
 VARIABLES = {"gpr": ("n_train", "n_outputs"), "rfr": ("n_train", "n_features", "n_outputs")}
-
-
-@dataclass(frozen=True)
-class Sizes:
-    """N, M, p of a measurement."""
-
-    n_train: int
-    n_features: int
-    n_outputs: int
-
-
-@dataclass(frozen=True)
-class Settings:
-    """What is measured.
-
-    Attributes
-    ----------
-    n_inputs
-        d.
-    n_points
-        At which mean and covariance are asked for in one call; their seconds are per point.
-    repeats
-        The median of so many timings counts.
-    base
-        Sizes that do not vary.
-    sizes
-        Of each variable, those that it takes.
-    """
-
-    n_inputs: int
-    n_points: int
-    repeats: int
-    base: Sizes
-    sizes: Mapping[str, Sequence[int]]
-
-    @classmethod
-    def of(cls, block: Mapping[str, Any]) -> Settings:
-        """From the config block ``complexity``."""
-        return cls(**{**block, "base": Sizes(**block["base"])})
 
 
 @dataclass(frozen=True)
@@ -74,7 +37,7 @@ class Measured:
 
 
 def measure(
-    settings: Settings, rng: np.random.Generator, progress: Callable[[str], None] = lambda _: None
+    settings: ComplexitySettings, rng: np.random.Generator, progress: Callable[[str], None] = lambda _: None
 ) -> pd.DataFrame:
     """One row per method, variable, size and operation; cost in bytes or seconds (per point where there are points)."""
     rows = []
@@ -92,15 +55,15 @@ def measure(
     return pd.DataFrame(rows)
 
 
-def plan(settings: Settings) -> Iterator[tuple[str, str, Sizes]]:
+def plan(settings: ComplexitySettings) -> Iterator[tuple[str, str, Sizes]]:
     """Method, the variable that varies, and all sizes of every measurement."""
     for method, variables in VARIABLES.items():
         for variable in variables:
-            for size in settings.sizes[variable]:
-                yield method, variable, replace(settings.base, **{variable: size})
+            for size in getattr(settings.sizes, variable):
+                yield method, variable, settings.base.but(**{variable: size})
 
 
-def gaussian_process(settings: Settings, sizes: Sizes, rng: np.random.Generator) -> Measured:
+def gaussian_process(settings: ComplexitySettings, sizes: Sizes, rng: np.random.Generator) -> Measured:
     """Dense vector-valued GPR."""
     scales = rng.uniform(1.0, 2.0, (sizes.n_outputs, settings.n_inputs))
     unit = np.ones(settings.n_inputs)
@@ -137,7 +100,7 @@ def gaussian_process(settings: Settings, sizes: Sizes, rng: np.random.Generator)
     return Measured(operations, sum(array.nbytes for array in (inputs, scales, chol_lower, weights)))
 
 
-def random_features(settings: Settings, sizes: Sizes, rng: np.random.Generator) -> Measured:
+def random_features(settings: ComplexitySettings, sizes: Sizes, rng: np.random.Generator) -> Measured:
     """The suite's RFR with native vector-valued features."""
     n_columns = sizes.n_outputs * sizes.n_features
     features = Features(
@@ -176,7 +139,7 @@ def _cholesky(matrix: Array) -> Array:
     return np.asarray(linalg.cholesky(matrix, lower=True, check_finite=False))
 
 
-def _normal(rng: np.random.Generator, n: int, settings: Settings) -> Array:
+def _normal(rng: np.random.Generator, n: int, settings: ComplexitySettings) -> Array:
     return rng.standard_normal((n, settings.n_inputs))
 
 

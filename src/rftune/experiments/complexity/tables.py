@@ -2,25 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 import numpy as np
 import pandas as pd
 
 from rftune.data import Array
+from rftune.experiments.results import Results
 
 
-def exponents_table(measured: pd.DataFrame, paper: Mapping[str, Any]) -> pd.DataFrame:
-    """One row per method, operation and variable: the slope of log cost against log size.
-
-    Parameters
-    ----------
-    measured
-        Of `measurement.measure`.
-    paper
-        The T1 block of config/paper_values.yaml; it has no assembly.
-    """
+def exponents_table(results: Results) -> pd.DataFrame:
+    """One row per method, operation and variable: the slope of log cost against log size; the paper has no assembly."""
+    measured, paper = results.tables["measured"], results.paper["T1"]
     rows = []
     for key, group in measured.groupby(["method", "operation", "variable"], sort=False):
         method, operation, variable = map(str, key)

@@ -34,7 +34,7 @@ def analyse(
     Parameters
     ----------
     data
-        Of `data.make_data`.
+        Of `EDMFData.make`.
     predictions
         Of `prediction.predict`, with a repeat dimension.
     rng

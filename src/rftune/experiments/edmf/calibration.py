@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rftune.data import Array
-from rftune.tuning.optimisers import eki
+from rftune.tuning.noise import BlockNoise
+from rftune.tuning.optimiser import Optimiser, Problem
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,12 +55,11 @@ def calibrate(
     observation: Array,
     noise_covariance: Array,
     prior_mean: Array,
-    n_members: int,
+    optimiser: Optimiser[Any],
     n_iterations: int,
-    settings: eki.Settings,
     rng: np.random.Generator,
 ) -> Iterates:
-    """Run the simulator on ``n_iterations`` ensembles, each moved by ensemble Kalman inversion from the one before.
+    """Run the simulator on ``n_iterations`` ensembles, each moved by the optimiser from the one before.
 
     Parameters
     ----------
@@ -69,21 +70,13 @@ def calibrate(
     prior_mean : (n_parameters,)
         Of the unconstrained parameters, whose prior has unit variances.
     """
-    noise = eki.BlockNoise.from_covariances([noise_covariance])
-    prior_std = np.ones(len(prior_mean))
-    state = eki.init(prior_mean, prior_std, n_members, rng)
+    noise = BlockNoise.from_covariances([noise_covariance])
+    problem = Problem(observation, noise, prior_mean, np.ones(len(prior_mean)))
+    state = optimiser.start(problem, rng)
     inputs, outputs = [], []
     for iteration in range(n_iterations):
-        inputs.append(state.ensemble)
-        outputs.append(simulate(state.ensemble))
+        inputs.append(optimiser.ask(state))
+        outputs.append(simulate(inputs[-1]))
         if iteration < n_iterations - 1:
-            state, _ = eki.step(
-                state,
-                outputs[-1],
-                target=observation,
-                noise=noise,
-                prior_std=prior_std,
-                settings=settings,
-                rng=rng,
-            )
+            state, _ = optimiser.tell(state, outputs[-1], problem, rng)
     return Iterates(np.stack(inputs), np.stack(outputs))

@@ -13,15 +13,9 @@ import numpy as np
 
 from rftune.data import Array, as_matrix
 from rftune.experiments.edmf import kernel, scenarios
+from rftune.experiments.edmf.parameters import SIMULATED
 from rftune.experiments.edmf.scenarios import Scenarios
 
-PARAMETERS = (
-    "entrainment_factor",
-    "detrainment_factor",
-    "tke_ed_coeff",
-    "tke_diss_coeff",
-    "static_stab_coeff",
-)
 BOUNDS = ((0.0, 1.0), (0.0, 1.0), (0.01, 1.0), (0.01, 1.0), (0.01, 1.0))
 PRIOR_MEAN = (0.13, 0.51, 0.14, 0.22, 0.40)
 
@@ -112,7 +106,7 @@ class Simulator:
         Parameters
         ----------
         parameters : (n, 5)
-            In the order of `PARAMETERS`, within `BOUNDS`. A row's digits do not depend on the other rows.
+            In the order of `SIMULATED`, within `BOUNDS`. A row's digits do not depend on the other rows.
         """
         average: Array = self.series(parameters).mean(axis=2)
         return average
@@ -125,14 +119,14 @@ def liquid_water_path(parameters: Any, conditions: Scenarios, settings: Settings
 
 def checked_parameters(parameters: Any) -> Array:
     """Return parameters (n, 5) as a matrix, or say which lies outside its bounds."""
-    matrix = as_matrix("parameters", parameters, n_columns=len(PARAMETERS))
+    matrix = as_matrix("parameters", parameters, n_columns=len(SIMULATED))
     low, high = np.array(BOUNDS).T
     outside = (matrix < low) | (matrix > high)
     if outside.any():
         row, column = np.argwhere(outside)[0]
         raise ValueError(
-            f"{PARAMETERS[column]} must lie in [{low[column]:g}, {high[column]:g}]; got {matrix[row, column]:g} in "
-            f"row {row}: columns are {', '.join(PARAMETERS)}, in physical units, not unconstrained ones"
+            f"{SIMULATED[column]} must lie in [{low[column]:g}, {high[column]:g}]; got {matrix[row, column]:g} in "
+            f"row {row}: columns are {', '.join(SIMULATED)}, in physical units, not unconstrained ones"
         )
     return matrix
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import importlib
-import os
 from collections.abc import Callable
 from typing import Any, TypeVar
+
+from rftune import compilation
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -17,15 +18,10 @@ def compiled(function: Function) -> Function:
     fused; nothing is reordered. Which products are fused depends on the surroundings, so functions become part of their
     callers: of several copies of one function the process that compiles could run another than those that load.
     """
-    if os.environ.get("RFTUNE_NUMBA", "1") == "0":
-        return function
-    numba: Any = importlib.import_module("numba")
-    options = {"nogil": True, "error_model": "numpy", "fastmath": {"contract"}, "forceinline": True}
-    try:
-        result: Function = numba.njit(cache=True, **options)(function)
-    except (RuntimeError, OSError):  # no directory for the cache can be written
-        result = numba.njit(**options)(function)
-    return result
+    result: Function | None = compilation.compiled(
+        function, error_model="numpy", fastmath={"contract"}, forceinline=True
+    )
+    return function if result is None else result
 
 
 def vector_hint() -> Callable[[], None]:
@@ -33,7 +29,7 @@ def vector_hint() -> Callable[[], None]:
 
     Left alone LLVM takes 256 on most of these processors. llvmlite does not list the attribute, hence ``set.add``.
     """
-    if os.environ.get("RFTUNE_NUMBA", "1") == "0":
+    if not compilation.numba_is_wanted():
         return lambda: None
     extending: Any = importlib.import_module("numba.extending")
     types: Any = importlib.import_module("numba.types")

@@ -1,134 +1,130 @@
-"""Training and test points of the emulators: the runs of a calibration, by the suite's own simulator or from a file."""
+"""Training and test points of the emulators: the runs of a calibration, by the suite's own simulator or from a file.
+
+The simulator is compiled; who only looks at the settings does not wait for it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, fields
-from typing import Any
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import xarray as xr
+from pydantic import model_validator
 
 from rftune.data import Array, Dataset
-from rftune.experiments.edmf import archive, column, scenarios
+from rftune.experiments.base import DataSettings
+from rftune.experiments.edmf import archive
 from rftune.experiments.edmf.calibration import Iterates, calibrate
-from rftune.experiments.edmf.parameters import Parameters
+from rftune.experiments.edmf.parameters import SIMULATED, Parameters
 from rftune.experiments.edmf.scenarios import Scenarios
 from rftune.experiments.protocol import pack_data
-from rftune.tuning.optimisers import eki
+from rftune.settings import Field, Settings
+from rftune.tuning.optimisers.eki import EnsembleKalmanInversion
 
-CASES = ("surrogate", "file")
+if TYPE_CHECKING:
+    from rftune.experiments.edmf.column import Simulator
 
 
-@dataclass(frozen=True)
-class Settings:
-    """Attributes
-    ----------
-    source
-        Path of a file with the runs of a calibration, see `archive`; None for the simulator of the suite.
-    parameters
-        Name, bounds and prior mean of each, in the order of all results.
-    truth
-        Parameters behind the observation, by name; not used with a file.
-    n_scenarios
-        Outputs of the simulator.
-    n_members, n_iterations
-        Ensembles that are run, the last of which is the test set.
-    step_size
-        Δt of the calibration.
-    n_realisations
-        Runs at the truth behind the noise covariance.
-    inflation
-        Standard deviation that is added to the simulator's own variability, relative to each output.
-    """
+class ParameterSettings(Settings):
+    """A parameter of the simulator."""
 
-    source: str | None
-    parameters: Mapping[str, Mapping[str, Any]]
-    truth: Mapping[str, float]
-    n_scenarios: int
-    n_members: int
-    n_iterations: int
-    step_size: float
-    n_realisations: int
-    inflation: float
+    bounds: tuple[float, float] = Field(description="[low, high], physical")
+    prior_mean: float = Field(description="physical value at the mean of the unconstrained prior")
 
-    def __post_init__(self) -> None:
+
+class EDMFData(DataSettings):
+    """Runs of a calibration, of which the last ensemble is the test set."""
+
+    source: str | None = Field(None, description="file with the runs, see `archive`; null for the suite's simulator")
+    parameters: dict[str, ParameterSettings] = Field(
+        min_length=1, description="the parameters that are inferred, in the order of all results"
+    )
+    truth: dict[str, float] = Field(description="parameters behind the observation; not used with a file")
+    n_scenarios: int = Field(ge=1, description="outputs of the simulator")
+    n_members: int = Field(ge=2, description="members of the calibration's ensemble")
+    n_iterations: int = Field(ge=2, description="ensembles that are run, the last one for testing")
+    step_size: float = Field(gt=0, description="Δt of the calibration")
+    n_realisations: int = Field(ge=2, description="runs at the truth behind the noise covariance")
+    inflation: float = Field(
+        ge=0,
+        description="standard deviation, relative to each output, that is added to the simulator's own variability",
+    )
+
+    @model_validator(mode="after")
+    def _check_parameters(self) -> Self:
         names = set(self.parameters)
-        if self.source is None and names != set(column.PARAMETERS):
+        if self.source is None and names != set(SIMULATED):
             raise ValueError(
-                f"the simulator has the parameters {', '.join(column.PARAMETERS)}; got {', '.join(sorted(names))}: "
+                f"the simulator has the parameters {', '.join(SIMULATED)}; got {', '.join(sorted(names))}: "
                 f"other parameters need a source"
             )
         if self.source is None and set(self.truth) != names:
             raise ValueError(f"truth must name each of the parameters; got {', '.join(sorted(self.truth))}")
         self.prior.unconstrain(self.true_parameters[None])
+        return self
 
     @property
     def prior(self) -> Parameters:
-        return Parameters.of(self.parameters)
+        return Parameters(
+            names=tuple(self.parameters),
+            bounds=np.array([entry.bounds for entry in self.parameters.values()], dtype=np.float64),
+            prior_mean=np.array([entry.prior_mean for entry in self.parameters.values()], dtype=np.float64),
+        )
 
     @property
     def true_parameters(self) -> Array:
         """Physical, (n_parameters,); the prior mean where nothing is known."""
-        return np.array([self.truth.get(name, entry["prior_mean"]) for name, entry in self.parameters.items()])
+        return np.array([self.truth.get(name, entry.prior_mean) for name, entry in self.parameters.items()])
 
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        n_inputs = len(self.parameters)
+        if self.source is None:
+            return self.n_members * (self.n_iterations - 1), n_inputs, self.n_scenarios
+        iterates = archive.read(self.source, self.prior).iterates
+        _, outputs, iteration = iterates.runs()
+        return int(np.count_nonzero(iteration < len(iterates.inputs) - 1)), n_inputs, outputs.shape[1]
 
-def is_case(name: str) -> bool:
-    return name in CASES
+    def make(self, rng: np.random.Generator) -> xr.Dataset:
+        """Runs of all iterations but the last as training data; all runs as prediction points.
 
+        Inputs are unconstrained. The noise covariance is that of the observation, and what emulators are told of the
+        noise of the runs.
+        """
+        if self.source is not None:
+            stored = archive.read(self.source, self.prior)
+            return _packed(self, stored.iterates, stored.observation, stored.noise_covariance)
+        from rftune.experiments.edmf import column, scenarios
 
-def cases(block: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """One case: the simulator of the suite, or the file that the config names."""
-    name = CASES[0] if block["source"] is None else CASES[1]
-    return {name: {**block["data"], "source": block["source"]}}
-
-
-def shape(settings: Settings) -> tuple[int, int, int]:
-    """Numbers of training samples, inputs and outputs."""
-    n_inputs = len(settings.parameters)
-    if settings.source is None:
-        return settings.n_members * (settings.n_iterations - 1), n_inputs, settings.n_scenarios
-    iterates = archive.read(settings.source, settings.prior).iterates
-    _, outputs, iteration = iterates.runs()
-    return int(np.count_nonzero(iteration < len(iterates.inputs) - 1)), n_inputs, outputs.shape[1]
-
-
-def make_data(settings: Settings, rng: np.random.Generator) -> xr.Dataset:
-    """Runs of all iterations but the last as training data; all runs as prediction points, the last ones for testing.
-
-    Inputs are unconstrained. The noise covariance is that of the observation, and what emulators are told of the noise
-    of the runs.
-    """
-    if settings.source is not None:
-        stored = archive.read(settings.source, settings.prior)
-        return _packed(settings, stored.iterates, stored.observation, stored.noise_covariance)
-    conditions = scenarios.design(settings.n_scenarios, rng)
-    simulator = column.Simulator(conditions)
-    theta = simulator_order(settings.prior, settings.true_parameters[None])
-    path = simulator.mean(theta)[0]
-    variance = noise_variances(conditions, theta, path, settings, rng)
-    observation = path + np.sqrt(variance) * rng.standard_normal(len(path))
-    iterates = calibrate(
-        lambda u: simulator.mean(simulator_order(settings.prior, settings.prior.constrain(u))),
-        observation,
-        np.diag(variance),
-        settings.prior.unconstrained_mean,
-        settings.n_members,
-        settings.n_iterations,
-        eki.Settings(step="constant", step_size=settings.step_size),
-        rng,
-    )
-    packed = _packed(settings, iterates, observation, np.diag(variance))
-    return packed.assign({f"scenario_{name}": values for name, values in _stored(conditions).items()})
+        conditions = scenarios.design(self.n_scenarios, rng)
+        simulator = column.Simulator(conditions)
+        theta = simulator_order(self.prior, self.true_parameters[None])
+        path = simulator.mean(theta)[0]
+        variance = noise_variances(conditions, theta, path, self, rng)
+        observation = path + np.sqrt(variance) * rng.standard_normal(len(path))
+        iterates = calibrate(
+            lambda u: simulator.mean(simulator_order(self.prior, self.prior.constrain(u))),
+            observation,
+            np.diag(variance),
+            self.prior.unconstrained_mean,
+            EnsembleKalmanInversion(n_members=self.n_members, step="constant", step_size=self.step_size),
+            self.n_iterations,
+            rng,
+        )
+        packed = _packed(self, iterates, observation, np.diag(variance))
+        return packed.assign({f"scenario_{name}": values for name, values in _stored(conditions).items()})
 
 
 def noise_variances(
-    conditions: Scenarios, theta: Array, path: Array, settings: Settings, rng: np.random.Generator
+    conditions: Scenarios, theta: Array, path: Array, settings: EDMFData, rng: np.random.Generator
 ) -> Array:
     """Variance of each observed path, (n_scenarios,): its own variability, and the inflation.
 
     Scenarios fluctuate independently, so the covariance is diagonal.
     """
+    from rftune.experiments.edmf import column
+
     realisations = [
         column.Simulator(conditions.fluctuate(stream)).mean(theta)[0] for stream in rng.spawn(settings.n_realisations)
     ]
@@ -138,11 +134,13 @@ def noise_variances(
 
 def simulator_order(prior: Parameters, physical: Array) -> Array:
     """Columns in the order of the simulator's parameters."""
-    return physical[:, [prior.names.index(name) for name in column.PARAMETERS]]
+    return physical[:, [prior.names.index(name) for name in SIMULATED]]
 
 
-def simulator_of(data: xr.Dataset) -> column.Simulator:
+def simulator_of(data: xr.Dataset) -> Simulator:
     """The simulator behind a data file of the suite's own."""
+    from rftune.experiments.edmf import column
+
     stored = {field.name: data[f"scenario_{field.name}"].values for field in fields(Scenarios)}
     return column.Simulator(Scenarios(**stored))
 
@@ -157,7 +155,7 @@ def prior_of(data: xr.Dataset) -> Parameters:
     return Parameters(names, data["bounds"].values, data["prior_mean"].values)
 
 
-def _packed(settings: Settings, iterates: Iterates, observation: Array, noise_covariance: Array) -> xr.Dataset:
+def _packed(settings: EDMFData, iterates: Iterates, observation: Array, noise_covariance: Array) -> xr.Dataset:
     inputs, outputs, iteration = iterates.runs()
     is_test = iteration == len(iterates.inputs) - 1
     known = settings.source is None

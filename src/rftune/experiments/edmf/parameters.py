@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from scipy.special import expit, logit
 
 from rftune.data import Array, as_matrix
+
+# Of the suite's own simulator, in its order.
+SIMULATED = ("entrainment_factor", "detrainment_factor", "tke_ed_coeff", "tke_diss_coeff", "static_stab_coeff")
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,15 +40,6 @@ class Parameters:
                 raise ValueError(
                     f"the prior mean of {name} must lie between its bounds {low:g}, {high:g}; got {mean:g}"
                 )
-
-    @classmethod
-    def of(cls, block: Mapping[str, Mapping[str, Any]]) -> Parameters:
-        """From the config: {name: {bounds: [low, high], prior_mean: value}}."""
-        return cls(
-            names=tuple(block),
-            bounds=np.array([entry["bounds"] for entry in block.values()], dtype=np.float64),
-            prior_mean=np.array([entry["prior_mean"] for entry in block.values()], dtype=np.float64),
-        )
 
     @property
     def unconstrained_mean(self) -> Array:

@@ -9,7 +9,7 @@ import xarray as xr
 
 from rftune.data import Array, Dataset, Model
 from rftune.experiments.edmf.data import has_simulator, prior_of, simulator_of, simulator_order
-from rftune.inference import discrepancy as misfit
+from rftune.inference import discrepancy
 
 LogDensity = Callable[[Array], Array]
 
@@ -17,12 +17,12 @@ LogDensity = Callable[[Array], Array]
 def log_posterior(model: Model, data: xr.Dataset, misfit_ensembles: int = 0) -> LogDensity:
     """-L(θ, y) of the paper's eq. mcmcloss_ml in unconstrained coordinates, (n, n_parameters) -> (n,).
 
-    Γ_ML(θ) is the emulator's covariance plus the noise covariance of the observation, and the emulator's `misfit` at
-    the last ``misfit_ensembles`` training ensembles of the calibration, which are near the posterior.
+    Γ_ML(θ) is the emulator's covariance plus the noise covariance of the observation, and the emulator's `discrepancy`
+    at the last ``misfit_ensembles`` training ensembles of the calibration, which are near the posterior.
     """
     prior, observation, noise = prior_of(data), data["observation"].values, data["noise_covariance"].values
     if misfit_ensembles:
-        noise = noise + misfit.covariance(model, latest_runs(data, misfit_ensembles), noise)
+        noise = noise + discrepancy.covariance(model, latest_runs(data, misfit_ensembles), noise)
 
     def density(unconstrained: Array) -> Array:
         predicted = model.predict(unconstrained)
@@ -62,4 +62,4 @@ def log_posterior_of_truth(data: xr.Dataset) -> LogDensity | None:
 def start(data: xr.Dataset, n_walkers: int, rng: np.random.Generator) -> Array:
     """Where walkers start, (n_walkers, n_parameters): a normal with the moments of the calibration's last ensemble."""
     last = data["points"].values[data["is_test"].values]
-    return rng.multivariate_normal(last.mean(axis=0), np.cov(last.T), n_walkers)
+    return rng.multivariate_normal(last.mean(axis=0), np.atleast_2d(np.cov(last.T)), n_walkers)

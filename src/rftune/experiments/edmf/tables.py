@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -10,16 +10,11 @@ import pandas as pd
 import xarray as xr
 from numpy.typing import NDArray
 
+from rftune.emulators.listed import Listed
 from rftune.experiments.edmf.parameters import Parameters
-from rftune.experiments.results import Stored, counts, mean_and_spread, mean_or_nan, succeeded
+from rftune.experiments.results import Results, Stored, counts, mean_and_spread, mean_or_nan, succeeded
 
-# Our emulators by the paper's row that they stand beside: seconds, training error, test error, ms per likelihood.
-PAPER_ROWS = {
-    "gp": "gp",
-    "untuned": "rf_untuned",
-    "separable_5_1": "rf_separable_5_1",
-    "nonseparable_1": "rf_nonseparable_1",
-}
+# What the paper prints of an emulator, in its order.
 PRINTED = ("paper_tuning_seconds", "paper_training_error", "paper_test_error", "paper_likelihood_ms")
 # Columns of T6 that are there, and empty, also where nothing was sampled.
 OF_CHAINS = (
@@ -29,22 +24,19 @@ OF_CHAINS = (
 )
 
 
-def parameters_table(
-    truths: Sequence[Stored], analyses: Sequence[Stored], timings: Sequence[Stored], paper: Mapping[str, Any]
-) -> pd.DataFrame:
+def parameters_table(results: Results) -> pd.DataFrame:
     """T5: bounds and prior of each parameter beside the paper's; its true value and what the posteriors say of it.
 
     A posterior is given by the physical values at its unconstrained mean and one standard deviation around it, at the
     root seed: the simulator's own, then that of the first re-tuning of every emulator.
     """
-    truth = truths[0].load()
+    root, paper = results.all("truth")[0], results.paper.get("T5", {})
+    truth = root.loaded
     rows = [_parameter_row(truth, index, paper) for index in range(truth.sizes["input"])]
-    for source in analyses:
-        analysis = source.load()
-        if source.seed == truths[0].seed and "posterior_mean" in analysis:
-            first = analysis.isel(repeat=0)
-            for row, text in zip(rows, _intervals(truth, first), strict=True):
-                row[f"posterior_{source.emulator}"] = text
+    for one in results.all("analysis"):
+        if one.seed == root.seed and "posterior_mean" in one.loaded:
+            for row, text in zip(rows, _intervals(truth, one.loaded.isel(repeat=0)), strict=True):
+                row[f"posterior_{one.emulator}"] = text
     return pd.DataFrame(rows)
 
 
@@ -80,9 +72,7 @@ def _prior(truth: xr.Dataset) -> Parameters:
     return Parameters(names, truth["bounds"].values, truth["prior_mean"].values)
 
 
-def emulators_table(
-    truths: Sequence[Stored], analyses: Sequence[Stored], timings: Sequence[Stored], paper: Mapping[str, Any]
-) -> pd.DataFrame:
+def emulators_table(results: Results) -> pd.DataFrame:
     """T6: one row per seed and emulator, one of the simulator's own posterior and one of the prior.
 
     Errors are means over points of the norm of the error in noise units, then means over the re-tunings that did not
@@ -91,19 +81,20 @@ def emulators_table(
     parameters whose true value lies within the central 99 %, in the mean over re-tunings. ``largest_rhat`` and
     ``smallest_ess`` are over parameters and re-tunings.
     """
-    known = {(source.case, source.seed): source.load() for source in truths}
-    timed = {(s.case, s.seed, s.emulator): s.load() for s in timings}
-    rows = [row for source in truths for row in _reference_rows(source, known[source.case, source.seed])]
-    for source in analyses:
-        rows.append(_emulator_row(source, source.load(), timed[source.case, source.seed, source.emulator], paper))
-    order = {key: index for index, key in enumerate(known)}
-    rows.sort(key=lambda row: order[row["case"], row["seed"]])
+    times, paper = {one.key: one.loaded for one in results.all("times")}, results.paper.get("T6", {})
+    rows = [row for one in results.all("truth") for row in _reference_rows(one)]
+    for one in results.all("analysis"):
+        printed = _printed(results.emulators[one.emulator], paper)
+        rows.append({**_emulator_row(one, times[one.key]), **printed, **counts(one.loaded)})
+    order = [one.place for one in results.all("truth")]
+    rows.sort(key=lambda row: order.index((row["case"], row["seed"])))
     frame = pd.DataFrame(rows)
     return frame.reindex(columns=[*frame, *(name for name in OF_CHAINS if name not in frame)])
 
 
-def _reference_rows(source: Stored, truth: xr.Dataset) -> list[dict[str, Any]]:
-    labels = {"case": source.case, "seed": source.seed}
+def _reference_rows(one: Stored) -> list[dict[str, Any]]:
+    """The prior, and the simulator's own posterior where there is one."""
+    truth, labels = one.loaded, {"case": one.case, "seed": one.seed}
     prior = {
         **labels,
         "emulator": "prior",
@@ -122,9 +113,16 @@ def _reference_rows(source: Stored, truth: xr.Dataset) -> list[dict[str, Any]]:
     return [prior, simulator]
 
 
-def _emulator_row(source: Stored, analysis: xr.Dataset, timing: xr.Dataset, paper: Mapping[str, Any]) -> dict[str, Any]:
+def _printed(entry: Listed, paper: Mapping[str, Any]) -> dict[str, float | None]:
+    """What the paper prints of the emulator in this role; nothing of one that it does not have."""
+    printed = paper.get(entry.role)
+    return dict(zip(PRINTED, printed if isinstance(printed, list) else [None] * len(PRINTED), strict=True))
+
+
+def _emulator_row(one: Stored, timing: xr.Dataset) -> dict[str, Any]:
+    analysis = one.loaded
     good = succeeded(analysis)
-    row: dict[str, Any] = {"case": source.case, "seed": source.seed, "emulator": source.emulator}
+    row: dict[str, Any] = {"case": one.case, "seed": one.seed, "emulator": one.emulator}
     row["tuning_seconds"] = float(timing["seconds"].mean())
     for name in ("training_error", "test_error"):
         row |= {f"{name}_{key}": value for key, value in mean_and_spread(analysis[name].values[good]).items()}
@@ -135,8 +133,7 @@ def _emulator_row(source: Stored, analysis: xr.Dataset, timing: xr.Dataset, pape
         row |= {f"posterior_distance_{key}": value for key, value in distances.items()}
         row["covered"] = float(mean_or_nan(analysis["posterior_covered"].values[good].sum(axis=1)))
         row |= _diagnostics(analysis, good)
-    printed = paper.get(PAPER_ROWS.get(source.emulator, ""), [None] * len(PRINTED))
-    return {**row, **dict(zip(PRINTED, printed, strict=True)), **counts(analysis)}
+    return row
 
 
 def _diagnostics(chains: xr.Dataset, good: NDArray[np.bool_]) -> dict[str, Any]:
@@ -153,6 +150,3 @@ def _diagnostics(chains: xr.Dataset, good: NDArray[np.bool_]) -> dict[str, Any]:
         "burn_in": float(chains["burn_in"].values[good].mean()),
         "n_converged": int(np.count_nonzero(chains["converged"].values[good])),
     }
-
-
-TABLES: dict[str, Callable[..., pd.DataFrame]] = {"T5": parameters_table, "T6": emulators_table}

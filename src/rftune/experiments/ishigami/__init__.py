@@ -1,1 +1,43 @@
-"""Global sensitivity analysis of the Ishigami function (F1, T2, F7)."""
+"""Global sensitivity analysis of the Ishigami function (F1, F7, T2).
+
+Roles: ``gp``, ``rf`` (the paper's random features), ``rf_untuned``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from rftune.experiments.base import EVERYTHING, Artifact, DataSettings, Experiment, ExperimentSettings, Need
+from rftune.experiments.indices import BootstrapSettings
+from rftune.experiments.ishigami.data import IshigamiData
+from rftune.settings import Field
+
+
+class IshigamiSettings(ExperimentSettings):
+    """The Ishigami function."""
+
+    data: IshigamiData = Field(description="the data set")
+    analysis: BootstrapSettings = Field(description="settings of the analysis")
+    truth: BootstrapSettings = Field(description="settings of the truth's own analysis")
+
+
+class Ishigami(Experiment):
+    """One data set of a function with three inputs."""
+
+    title = "Ishigami function"
+    chapter = 1
+    Settings = IshigamiSettings
+    Data = IshigamiData
+    artifacts = (
+        Artifact(
+            "F1", figure="draw_slices", needs=(Need("data"), Need("predicted", ("rf_untuned", "gp", "rf"), whole=False))
+        ),
+        Artifact("F7", figure="draw_convergence", needs=(Need("tuned", ("rf",)),), curve="rf"),
+        Artifact("T2", table="indices_table", figure="draw_table", needs=EVERYTHING),
+    )
+
+    def cases(self, settings: IshigamiSettings) -> Mapping[str, DataSettings]:
+        return {"standard": settings.data}
+
+    def is_case(self, name: str) -> bool:
+        return name == "standard"

@@ -2,43 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 import numpy as np
 import xarray as xr
 
 from rftune.data import Array
 from rftune.experiments import indices
+from rftune.settings import Field
 
 N_INPUTS = 3
 BOUNDS = np.array([[-np.pi, np.pi]] * N_INPUTS)
 
 
-@dataclass(frozen=True)
-class Settings:
-    """Attributes
-    ----------
-    a, b
-        Coefficients of the function.
-    noise_variance
-        Of the training outputs.
-    n_train
-        Number of training points, drawn from the design.
-    n_base
-        Base samples of the Saltelli design, which has 8·n_base rows.
-    """
+class IshigamiData(indices.DesignSettings):
+    """Noisy samples of the Ishigami function."""
 
-    a: float
-    b: float
-    noise_variance: float
-    n_train: int
-    n_base: int
+    a: float = Field(description="coefficient of sin² x₂")
+    b: float = Field(description="coefficient of x₃⁴ sin x₁")
+    n_train: int = Field(ge=1, description="number of training points, drawn from the design")
 
-    def __post_init__(self) -> None:
-        indices.check_training_size(self.n_train, self.n_base, N_INPUTS)
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        return self.n_train, N_INPUTS, 1
+
+    def make(self, rng: np.random.Generator) -> xr.Dataset:
+        """Design, truth with its analytic indices, and the training data."""
+        return indices.design_data(
+            partial(ishigami, a=self.a, b=self.b),
+            BOUNDS,
+            analytic_indices(self.a, self.b),
+            n_base=self.n_base,
+            n_train=self.n_train,
+            noise_variance=self.noise_variance,
+            rng=rng,
+        )
 
 
 def ishigami(inputs: Array, a: float, b: float) -> Array:
@@ -57,31 +55,3 @@ def analytic_indices(a: float, b: float) -> tuple[Array, Array]:
     first = np.array([first_1, first_2, 0.0]) / variance
     total = np.array([first_1 + interaction_13, first_2, interaction_13]) / variance
     return first, total
-
-
-def shape(settings: Settings) -> tuple[int, int, int]:
-    """Numbers of training samples, inputs and outputs."""
-    return settings.n_train, N_INPUTS, 1
-
-
-def is_case(name: str) -> bool:
-    """Whether a name is that of a case, of this config or another."""
-    return name == "standard"
-
-
-def cases(block: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """Data settings of every case: there is one."""
-    return {"standard": dict(block["data"])}
-
-
-def make_data(settings: Settings, rng: np.random.Generator) -> xr.Dataset:
-    """Design, truth with its analytic indices, and the training data."""
-    return indices.design_data(
-        partial(ishigami, a=settings.a, b=settings.b),
-        BOUNDS,
-        analytic_indices(settings.a, settings.b),
-        n_base=settings.n_base,
-        n_train=settings.n_train,
-        noise_variance=settings.noise_variance,
-        rng=rng,
-    )

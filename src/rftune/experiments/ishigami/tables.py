@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from statistics import NormalDist
 from typing import Any
 
@@ -12,39 +12,25 @@ import xarray as xr
 
 from rftune.analysis.sensitivity import CONFIDENCE_LEVEL
 from rftune.data import Array
-from rftune.experiments.results import Stored, counts, mean_and_spread, succeeded
+from rftune.emulators.listed import Listed
+from rftune.experiments.results import Results, counts, mean_and_spread, succeeded
 
 COUNTS = ("n_retunings", "n_failed", "n_restarts", "n_failed_members")
-# The paper's row that each of ours stands beside.
-PAPER_ROWS = {"gp": "gp", "lowrank": "rf", "diagonal": "rf", "perturbation": "rf"}
 
 
-def indices_table(
-    truths: Sequence[Stored], analyses: Sequence[Stored], timings: Sequence[Stored], paper: Mapping[str, Any]
-) -> pd.DataFrame:
+def indices_table(results: Results) -> pd.DataFrame:
     """One row per seed, source (analytic, empirical, emulators) and quantity (V1..TV3 and the relative test RMSE).
 
     Means, standard deviations and standard errors are over the re-tunings that did not fail; failed attempts, restarts
     among them, are counted. ``bootstrap_error`` is the standard error of an index by the design's bootstrap, which
     overstates it. With several seeds, rows with seed "all" give mean and spread over the seeds: over draws of the data.
-
-    Parameters
-    ----------
-    truths
-        One per seed.
-    analyses
-        One per seed and emulator.
-    timings
-        Not used.
-    paper
-        The T2 block of config/paper_values.yaml.
     """
-    rows: list[dict[str, Any]] = []
-    seeds = [source.seed for source in truths]
-    for source in truths:
-        rows += _truth_rows(source.seed, source.load(), paper)
-    for source in analyses:
-        rows += _emulator_rows(source.seed, source.emulator, source.load(), paper)
+    paper = results.paper["T2"]
+    truths = results.all("truth")
+    rows = [row for one in truths for row in _truth_rows(one.seed, one.loaded, paper)]
+    for one in results.all("analysis"):
+        rows += _emulator_rows(one.seed, results.emulators[one.emulator], one.loaded, paper)
+    seeds = [one.seed for one in truths]
     rows.sort(key=lambda row: seeds.index(row["seed"]))
     return pd.DataFrame(rows + _all_seeds(rows) if len(seeds) > 1 else rows)
 
@@ -87,20 +73,20 @@ def _truth_rows(seed: int, truth: xr.Dataset, paper: Mapping[str, Any]) -> list[
     return rows
 
 
-def _emulator_rows(seed: int, emulator: str, analysis: xr.Dataset, paper: Mapping[str, Any]) -> list[dict[str, Any]]:
+def _emulator_rows(seed: int, emulator: Listed, analysis: xr.Dataset, paper: Mapping[str, Any]) -> list[dict[str, Any]]:
     good = succeeded(analysis)
     values = np.concatenate([analysis["first"], analysis["total"], analysis["relative_rmse"].values[:, None]], axis=1)
     errors = _bootstrap_errors(
         analysis["first_confidence"][good].mean("repeat"), analysis["total_confidence"][good].mean("repeat")
     )
-    paper_row = PAPER_ROWS.get(emulator, "")
+    paper_row = _paper_row(emulator)
     rows = []
     for index, quantity in enumerate([*paper["quantities"], "relative_rmse"]):
         in_paper = paper_row != "" and index < len(errors)
         rows.append(
             {
                 "seed": seed,
-                "source": emulator,
+                "source": emulator.name,
                 "quantity": quantity,
                 **mean_and_spread(values[good, index]),
                 "bootstrap_error": errors[index] if index < len(errors) else np.nan,
@@ -112,9 +98,11 @@ def _emulator_rows(seed: int, emulator: str, analysis: xr.Dataset, paper: Mappin
     return rows
 
 
+def _paper_row(emulator: Listed) -> str:
+    """The paper's row that an emulator stands beside; empty for none."""
+    return "rf" if emulator.is_tuned_features else "gp" if emulator.get("kind") == "gp" else ""
+
+
 def _bootstrap_errors(first: Any, total: Any) -> Array:
     """Standard errors from the half-widths of the intervals."""
     return np.concatenate([first, total]) / NormalDist().inv_cdf(0.5 + CONFIDENCE_LEVEL / 2.0)
-
-
-TABLES: dict[str, Callable[..., pd.DataFrame]] = {"T2": indices_table}

@@ -1,1 +1,97 @@
-"""A learned integrator of Lorenz 63 (F4, F5, F8, F9, F10)."""
+"""A learned integrator of Lorenz 63 (F4, F5, F8, F9, F10).
+
+Roles: ``gp``, ``rf`` (the paper's random features), ``rf_untuned``; for F10 ``by_rank``, of other ranks and families.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated
+
+from rftune.experiments.base import (
+    EVERYTHING,
+    Artifact,
+    DataSettings,
+    Experiment,
+    ExperimentSettings,
+    Need,
+    Nothing,
+    Place,
+)
+from rftune.experiments.lorenz63.data import Lorenz63Data
+from rftune.settings import Field, Settings
+
+
+class PairSettings(Settings):
+    """The yardstick of all distances."""
+
+    n_pairs: int = Field(ge=2, description="pairs of true trajectories behind the yardstick")
+
+
+class Lorenz63Settings(ExperimentSettings):
+    """Lorenz 63."""
+
+    noise_variances: tuple[Annotated[float, Field(gt=0)], ...] = Field(
+        min_length=1, description="variances of the training noise, one case each"
+    )
+    data: Lorenz63Data = Field(description="the data sets")
+    analysis: Nothing = Field(Nothing(), description="no settings")
+    truth: PairSettings = Field(description="settings of the truth's own analysis")
+
+
+def _integrators(case: Place, *roles: str) -> tuple[Need, ...]:
+    """What traces and densities are drawn from."""
+    return (
+        *(Need(stage, case=case) for stage in ("data", "truth")),
+        *(Need(stage, roles, case, whole=False) for stage in ("predicted", "analysis")),
+    )
+
+
+class Lorenz63(Experiment):
+    """A data set per noise level."""
+
+    title = "Lorenz 63"
+    chapter = 3
+    Settings = Lorenz63Settings
+    Data = Lorenz63Data
+    shared_roles = ("by_rank",)
+    artifacts = (
+        Artifact("F4", figure="draw_integrators", needs=_integrators("first", "rf_untuned", "gp", "rf")),
+        Artifact(
+            "F5", figure="draw_distributions", needs=(Need("truth", case="first"), Need("analysis", ("rf",), "first"))
+        ),
+        Artifact(
+            "F8",
+            figure="draw_convergence",
+            needs=(Need("data", case="first"), Need("tuned", ("rf",), "first")),
+            curve="rf",
+        ),
+        Artifact("F9", figure="draw_integrators", needs=_integrators("last", "gp", "rf")),
+        Artifact("F10", figure="draw_ranks", tables=("lorenz63_integrators",)),
+        Artifact("lorenz63_integrators", table="integrators_table", figure="draw_table", needs=EVERYTHING),
+    )
+
+    def cases(self, settings: Lorenz63Settings) -> Mapping[str, DataSettings]:
+        """One per noise level, the lowest first."""
+        variances = sorted(settings.noise_variances)
+        found = {_case_name(v): settings.data.but(noise_variance=v) for v in variances}
+        if len(found) < len(variances):
+            raise ValueError(f"noise_variances must differ in their first six digits; got {variances}")
+        return found
+
+    def is_case(self, name: str) -> bool:
+        try:
+            return name == _case_name(float(name.removeprefix("noise")))
+        except ValueError:
+            return False
+
+    def artifacts_of(self, settings: Lorenz63Settings) -> tuple[Artifact, ...]:
+        """F9 is about a second noise level, F10 about more than one rank."""
+        left_out = {"F9"} if len(settings.noise_variances) == 1 else set()
+        if not any(entry.role == "by_rank" for entry in settings.emulators.values()):
+            left_out.add("F10")
+        return tuple(one for one in self.artifacts if one.id not in left_out)
+
+
+def _case_name(noise_variance: float) -> str:
+    return f"noise{noise_variance:g}"

@@ -10,7 +10,7 @@ import xarray as xr
 from rftune import storage
 from rftune.analysis import dynamics, metrics
 from rftune.data import Array
-from rftune.experiments.lorenz63.data import Settings
+from rftune.experiments.lorenz63.data import Lorenz63Data
 from rftune.experiments.protocol import OUTCOME
 
 N_BINS = 80
@@ -25,7 +25,7 @@ def analyse(data: xr.Dataset, predictions: xr.Dataset, rng: np.random.Generator)
     Parameters
     ----------
     data
-        Of `data.make_data`.
+        Of `Lorenz63Data.make`.
     predictions
         Of `prediction.predict`, with a repeat dimension.
     """
@@ -57,7 +57,7 @@ def analyse_truth(data: xr.Dataset, n_pairs: int, rng: np.random.Generator) -> x
         Pairs of true trajectories whose starts, on the attractor, differ by 1e-6.
     rng
     """
-    settings = Settings(**storage.settings_of(data))
+    settings = Lorenz63Data(**storage.settings_of(data))
     long_truth = data["long_truth"].values
     distances = _nearby_distances(settings, long_truth, n_pairs, rng)
     exponent = dynamics.lyapunov_exponent(
@@ -94,7 +94,7 @@ def _distances(values: Array, truth: Array) -> tuple[float, float]:
     return metrics.ks_distance(values, truth), metrics.wasserstein_distance(values, truth)
 
 
-def _nearby_distances(settings: Settings, long_truth: Array, n_pairs: int, rng: np.random.Generator) -> Array:
+def _nearby_distances(settings: Lorenz63Data, long_truth: Array, n_pairs: int, rng: np.random.Generator) -> Array:
     """KS and Wasserstein distances of each marginal between the trajectories of a pair, (n_pairs, 3, 2)."""
     step, n_steps = settings.integrator(), settings.n_steps(settings.long_time)
     starts = long_truth[rng.integers(len(long_truth), size=n_pairs)]

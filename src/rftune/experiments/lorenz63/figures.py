@@ -2,73 +2,69 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import replace
-from pathlib import Path
+from collections.abc import Mapping, Sequence
+from itertools import cycle
 from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import xarray as xr
-import yaml
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from rftune import storage
 from rftune.data import Array
+from rftune.emulators.listed import Listed
+from rftune.experiments import convergence
 from rftune.experiments.lorenz63.data import SKILL_THRESHOLD
-from rftune.experiments.lorenz63.tables import STATES
-from rftune.experiments.protocol import load_repeats
-from rftune.experiments.results import succeeded
-from rftune.report.style import DATA, EMULATOR, MUTED, TRUTH, Line, cell, convergence_figure, style, table_figure
+from rftune.experiments.lorenz63.tables import STATES, family_of, is_separable, rank_of
+from rftune.experiments.results import Results, succeeded
+from rftune.report.style import (
+    DATA,
+    EMULATOR,
+    FURTHER,
+    MUTED,
+    TRUTH,
+    Line,
+    cell,
+    failures,
+    group,
+    style,
+    table_figure,
+    width_of,
+)
 
-Paths = Sequence[str]
-
-NAMES = {
-    "truth": "truth",
-    "persistence": "persistence",
-    "quadratic": "quadratic least squares",
-    "gp": "GP",
-    "untuned": "RF untuned, rank 4",
-    "nonseparable_4": "RF nonseparable, rank 4",
-    "diagonal": "RF diagonal",
-    "shared": "RF shared features",
-    "separate": "RF separate outputs",
-}
 # Limits of the axes of x, y and z.
 LIMITS = ((-22.0, 22.0), (-30.0, 30.0), (0.0, 55.0))
-N_CONVERGENCE = 20  # the paper's number of restarts in F8
+# Families of features by the covariance of their frequencies.
+FAMILIES = {"lowrank": "RF, diag(D)² + UUᵀ", "perturbation": "RF, the paper's (I + USUᵀ)²"}
 
 
-def draw_integrators(data: Paths, truth: Paths, **sources: Paths) -> Figure:
+def draw_integrators(results: Results) -> Figure:
     """F4, F9: a block of rows per emulator, x, y and z below each other; the trace left, the density right.
 
-    Parameters
-    ----------
-    data, truth
-        Paths of one file each.
-    sources
-        "<emulator>_predicted" and "<emulator>_analysis" for every emulator; the first re-tuning is drawn.
+    Of each emulator the first re-tuning is drawn.
     """
-    known, yardstick = storage.load(data[0]), storage.load(truth[0])
-    names = [key.removesuffix("_predicted") for key in sources if key.endswith("_predicted")]
+    known, yardstick = results.one("data"), results.one("truth")
+    shown = results.all("predicted")
+    analyses = {one.key: one.loaded.isel(repeat=0) for one in results.all("analysis")}
     with style():
-        figure = plt.figure(figsize=(9.0, 3.1 * len(names) + 0.4))
-        blocks: Any = figure.subfigures(len(names), 1, squeeze=False)[:, 0]
-        for block, name in zip(blocks, names, strict=True):
+        figure = plt.figure(figsize=(9.0, 3.1 * len(shown) + 0.4))
+        blocks: Any = figure.subfigures(len(shown), 1, squeeze=False)[:, 0]
+        for block, one in zip(blocks, shown, strict=True):
             axes = block.subplots(3, 2, width_ratios=(2.3, 1))
-            predicted = storage.load(sources[f"{name}_predicted"][0]).isel(repeat=0)
-            analysis = storage.load(sources[f"{name}_analysis"][0]).isel(repeat=0)
+            predicted = one.loaded.isel(repeat=0)
             for i, (left, right) in enumerate(axes):
                 _draw_trace(left, known, predicted, i)
-                _draw_density(right, yardstick, analysis, i)
+                _draw_density(right, yardstick, analyses[one.key], i)
             for axis in axes[:-1, 0]:
                 axis.tick_params(labelbottom=False)
             axes[-1, 0].set_xlabel("time")
+            block.align_ylabels(axes[:, 0])
             heading = f"{_noise(known)}; truth orange, emulator blue\n" if block is blocks[0] else ""
-            block.suptitle(f"{heading}{_name(name, predicted)}: {_fate(predicted, known)}", fontsize=9.5)
+            name = _name(results.emulators[one.emulator])
+            block.suptitle(f"{heading}{name}: {_fate(predicted, known)}", fontsize=9.5)
     return figure
 
 
@@ -100,13 +96,13 @@ def _noise(data: xr.Dataset) -> str:
     return f"noise covariance {float(data['noise_covariance'][0, 0]):g}·I"
 
 
-def _name(emulator: str, predicted: xr.Dataset) -> str:
-    """The emulator, and of an untuned one the prior at whose mean it is."""
-    if emulator != "untuned":
-        return NAMES[emulator]
-    prior = storage.settings_of(predicted)["prior"]
+def _name(entry: Listed) -> str:
+    """The emulator, and of untuned features the prior at whose mean they are."""
+    prior = entry.get("features.prior")
+    if prior is None or entry.is_tuned_features:
+        return entry.label
     (a, a_std), (scale, scale_std) = prior["amplitude"], prior["log_scale"]
-    return f"{NAMES[emulator]} (a ~ N({a:g}, {a_std:g}²), log D ~ N({scale:g}, {scale_std:g}²))"
+    return f"{entry.label} (a ~ N({a:g}, {a_std:g}²), log D ~ N({scale:g}, {scale_std:g}²))"
 
 
 def _fate(predicted: xr.Dataset, data: xr.Dataset) -> str:
@@ -122,14 +118,14 @@ def _fate(predicted: xr.Dataset, data: xr.Dataset) -> str:
     return f"{ending} after {float(predicted['left_time']):.2f} time units{' (dashed)' if in_trace else ''}"
 
 
-def draw_distributions(truth: Paths, analysis: Paths) -> Figure:
+def draw_distributions(results: Results) -> Figure:
     """F5: marginal distribution functions of the truth and of every re-tuning, and their differences below."""
-    known, found = storage.load(truth[0]), storage.load(analysis[0])
+    known, found = results.one("truth"), results.one("analysis")
     good, stayed = succeeded(found), found["left_reason"].values == ""
-    edges = known["edges"].values
+    bands, edges = known["ks_band"].values, known["edges"].values
+    limit = max(0.1, 1.2 * bands.max())
     true_cdf = _cumulative(known["density"].values, edges)
     cdfs = _cumulative(found["density"].values, edges)
-    bands = known["ks_band"].values
     with style():
         figure, axes = plt.subplots(2, 3, figsize=(9.0, 4.6), sharex="col", height_ratios=(2, 1))
         for i, (upper, lower) in enumerate(axes.T):
@@ -140,7 +136,7 @@ def draw_distributions(truth: Paths, analysis: Paths) -> Figure:
                     lower.plot(edges[i], cdf - true_cdf[i], color=colour, lw=0.6, alpha=0.5)
             upper.plot(edges[i], true_cdf[i], color=TRUTH, lw=2.0)
             lower.axhspan(-bands[i], bands[i], color=TRUTH, alpha=0.2, lw=0)
-            lower.set(xlabel=f"${STATES[i]}$", xlim=LIMITS[i], ylim=(-0.1, 0.1))
+            lower.set(xlabel=f"${STATES[i]}$", xlim=LIMITS[i], ylim=(-limit, limit))
             upper.set(ylim=(0, 1))
         axes[0, 0].set_ylabel("distribution function")
         axes[1, 0].set_ylabel("minus the truth's")
@@ -161,90 +157,119 @@ def _cumulative(density: Array, edges: Array) -> Array:
     return np.concatenate([np.zeros((*masses.shape[:-1], 1)), masses], axis=-1)
 
 
-def draw_convergence(data: Paths, tuned: Paths, paper: Paths) -> Figure:
-    """F8: normalised misfit against iteration on a logarithmic scale, the paper's number of re-tunings."""
-    results = load_repeats(tuned).isel(repeat=slice(N_CONVERGENCE))
-    stagnation = yaml.safe_load(Path(paper[0]).read_text(encoding="utf-8"))["convergence"]["F8"]
-    figure = convergence_figure(results["misfit"].values, ~succeeded(results), stagnation, logarithmic=True)
-    figure.axes[0].set_title(f"{NAMES['nonseparable_4']}, {_noise(storage.load(data[0]))}")
+def draw_convergence(results: Results) -> Figure:
+    """F8: the curves on a logarithmic scale."""
+    figure = convergence.draw_convergence(results, logarithmic=True)
+    figure.axes[0].set_title(f"{results.emulator('rf').label}, {_noise(results.one('data'))}")
     return figure
 
 
-def draw_ranks(table: Paths) -> Figure:
+def draw_ranks(results: Results) -> Figure:
     """F10: one-step errors against rank, nonseparable left and separable right, with the GP's; test solid."""
-    frame = pd.read_csv(table[0])
-    root = frame[(frame["seed"] == frame["seed"].iloc[0]) & (frame["case"] == frame["case"].iloc[0])]
-    rows = root.set_index("emulator")
+    table = results.tables["lorenz63_integrators"]
+    first = (table["seed"] == table["seed"].iloc[0]) & (table["case"] == table["case"].iloc[0])
+    rows = table[first].set_index("emulator")
+    run = [entry for entry in results.emulators.values() if entry.name in rows.index]
+    levels = [entry for entry in run if entry.role == "gp"]
+    shown = [entry for role in ("rf", "by_rank") for entry in run if entry.role == role]
     panels = {
-        "nonseparable": {str(r): f"_{r}" for r in range(1, 10)},
-        "separable": {f"({i},{o})": f"_{i}_{o}" for i in range(1, 4) for o in range(1, 4)},
+        "rank, nonseparable": [entry for entry in shown if not is_separable(entry)],
+        "(input, output) rank, separable": [entry for entry in shown if is_separable(entry)],
     }
+    panels = {xlabel: entries for xlabel, entries in panels.items() if entries}
+    colours = _colours(shown)
     with style():
-        figure, axes = plt.subplots(1, 2, figsize=(8.4, 3.5), sharey=True)
-        handles: dict[str, Line2D] = {}
-        for axis, (own, ranks) in zip(axes, panels.items(), strict=True):
-            labels = [label for label, rank in ranks.items() if own + rank in rows.index]
-            for structure, colour, name in (
-                (own, EMULATOR, "RF, diag(D)² + UUᵀ"),
-                ("perturbation", MUTED, "RF, the paper's (I + USUᵀ)²"),
-            ):
-                run = {place: structure + ranks[label] for place, label in enumerate(labels)}
-                run = {place: emulator for place, emulator in run.items() if emulator in rows.index}
-                if run:
-                    counts = _draw_by_rank(axis, list(run), rows.loc[list(run.values())], colour)
-                    handles.setdefault(name, Line2D([], [], c=colour, marker="o", ms=4, label=f"{name}, {counts}"))
-            for error, line in (("test", "-"), ("training", "--")):
-                axis.axhline(float(rows[f"{error}_error_mean"]["gp"]), color=TRUTH, lw=1.2, ls=line)
-            axis.set_xticks(np.arange(len(labels)), labels)
-        axes[0].set(xlabel="rank, nonseparable", ylabel="one-step error", yscale="log")
-        axes[1].set(xlabel="(input, output) rank, separable")
-        handles["gp"] = Line2D([], [], c=TRUTH, label="GP")
-        handles["test"] = Line2D([], [], c="black", ls="-", label="test stretch")
-        handles["training"] = Line2D([], [], c="black", ls="--", label="training stretch")
-        figure.legend(handles=list(handles.values()), loc="outside upper center", ncols=3)
+        figure, axes = plt.subplots(1, len(panels), figsize=(8.4, 3.7), sharey=True, squeeze=False)
+        for axis, (xlabel, entries) in zip(axes[0], panels.items(), strict=True):
+            _draw_panel(axis, entries, rows, colours)
+            for entry in levels:
+                _draw_level(axis, rows.loc[entry.name])
+            axis.set_xlabel(xlabel)
+        axes[0, 0].set(ylabel="one-step error, bars: standard error", yscale="log")
+        handles = [
+            Line2D([], [], c=colour, marker="o", ms=4, label=_described(family, shown, rows))
+            for family, colour in colours.items()
+        ]
+        handles += [Line2D([], [], c=TRUTH, label=entry.label) for entry in levels]
+        handles.append(Line2D([], [], c="black", ls="-", label="test stretch"))
+        handles.append(Line2D([], [], c="black", ls="--", label="training stretch"))
+        figure.legend(handles=handles, loc="outside upper center", ncols=3)
     return figure
 
 
-def _draw_by_rank(axis: Axes, places: Sequence[int], rows: pd.DataFrame, colour: str) -> str:
-    """Mean over re-tunings with its standard error at each rank; return how many re-tunings there are."""
+def _colours(shown: Sequence[Listed]) -> dict[str, str]:
+    """By family: the first is the emulator of the other figures, the paper's covariance is grey."""
+    first, *others = dict.fromkeys(family_of(entry) for entry in shown)
+    further = cycle(FURTHER)
+    return {first: EMULATOR, **{name: MUTED if name == "perturbation" else next(further) for name in others}}
+
+
+def _draw_panel(axis: Axes, entries: Sequence[Listed], rows: pd.DataFrame, colours: Mapping[str, str]) -> None:
+    """Errors of some emulators at the place of their rank, a curve per family."""
+    ranks = sorted({rank_of(entry) for entry in entries})
+    for family in dict.fromkeys(family_of(entry) for entry in entries):
+        own = sorted((entry for entry in entries if family_of(entry) == family), key=rank_of)
+        places = [ranks.index(rank_of(entry)) for entry in own]
+        _draw_errors(axis, places, rows.loc[[entry.name for entry in own]], colours[family])
+    axis.set_xticks(np.arange(len(ranks)), [_rank(rank) for rank in ranks])
+    axis.set_xlim(-0.5, len(ranks) - 0.5)
+
+
+def _rank(rank: Sequence[float]) -> str:
+    """A rank, or a pair, as the axis says it."""
+    parts = ["full" if np.isinf(part) else f"{part:g}" for part in rank]
+    return parts[0] if len(parts) == 1 else f"({','.join(parts)})"
+
+
+def _draw_errors(axis: Axes, places: Sequence[int], rows: pd.DataFrame, colour: str) -> None:
+    """Mean over re-tunings with its standard error at each rank."""
     styles: dict[str, Any] = {"test": {"ls": "-"}, "training": {"ls": "--", "mfc": "white"}}
     for error, options in styles.items():
         means, errors = rows[f"{error}_error_mean"], rows[f"{error}_error_standard_error"]
         axis.errorbar(places, means, errors, color=colour, marker="o", ms=4, lw=1.2, **options)
-    numbers = [int(number) for number in rows["n_retunings"]]
+
+
+def _draw_level(axis: Axes, row: pd.Series) -> None:
+    for error, line in (("test", "-"), ("training", "--")):
+        axis.axhline(float(row[f"{error}_error_mean"]), color=TRUTH, lw=1.2, ls=line)
+
+
+def _described(family: str, shown: Sequence[Listed], rows: pd.DataFrame) -> str:
+    """A family and how many re-tunings there are at each of its ranks."""
+    own = rows.loc[[entry.name for entry in shown if family_of(entry) == family]]
+    numbers = [int(number) for number in own["n_retunings"]]
     counted = f"n = {min(numbers)}" + (f" to {max(numbers)}" if max(numbers) > min(numbers) else "")
-    return f"{counted}, {int(rows['n_failed'].sum())} failed"
+    return f"{FAMILIES.get(family, f'RF {family}')}, {counted}, {int(own['n_failed'].sum())} failed"
 
 
-def draw_table(table: Paths) -> Figure:
+def draw_table(results: Results) -> Figure:
     """Integrators at the root seed, a group per noise level, and test error and horizon at the further seeds."""
-    frame = pd.read_csv(table[0])
+    frame = results.tables["lorenz63_integrators"]
     seeds = list(frame["seed"].unique())
-    root = frame[(frame["seed"] == seeds[0]) & frame["emulator"].isin(NAMES)]
+    ranks = [entry.name for entry in results.emulators.values() if entry.role == "by_rank"]
+    root = frame[(frame["seed"] == seeds[0]) & ~frame["emulator"].isin(ranks)]
     lines: list[Line] = []
-    for case in root["case"].unique():
-        same = root[root["case"] == case].sort_values("emulator", key=lambda names: names.map(list(NAMES).index))
-        group = [line for _, row in same.iterrows() for line in _table_lines(row, frame, seeds[1:])]
-        lines += [*group[:-1], replace(group[-1], ends_group=True)]
+    for _, same in root.groupby("case", sort=False):
+        lines += group([line for _, row in same.iterrows() for line in _table_lines(row, frame, seeds[1:], results)])
     further = [f"seed {seed}" for seed in seeds[1:]]
-    header = ["noise", "integrator", "training", "test error", *further, "horizon", *further, "Lyap. times"]
+    header = ["noise", "integrator", "training error", "test error", *further, "horizon", *further, "Lyap. times"]
     header += [f"{name} ${state}$" for name in ("KS", "W") for state in STATES]
     header += ["in band", "stay", "first left", "seconds", "failed"]
-    narrow = [0.7] * len(further)
-    widths = [0.6, 1.9, 0.75, 1.25, *narrow, 1.0, *narrow, 0.8, *[0.55] * 6, 0.6, 0.5, 0.75, 0.65, 0.55]
+    narrow, named = [0.7] * len(further), width_of(line.cells[1] for line in lines)
+    widths = [0.6, named, 1.0, 1.25, *narrow, 1.0, *narrow, 0.9, *[0.55] * 6, 0.6, 0.5, 0.75, 0.65, 0.55]
     note = (
-        "Errors: mean norm of the one-step error against the noise-free next state, on the training and the test "
-        "stretch; mean (standard deviation) over re-tunings. Horizon: time until the error of a forecast exceeds "
-        f"{SKILL_THRESHOLD:g} of the attractor's size, median over starts. KS, W: median over re-tunings of the "
-        "Kolmogorov-Smirnov and Wasserstein distances of the marginals over the long trajectory; for the truth, of "
-        "true trajectories from nearly the same start. In band: share within the 95 % band in x, y and z at once. "
-        "Stay: share of re-tunings that stay on the attractor; first left: the earliest time at which one did not. "
-        "The ranks of F10 are in the csv."
+        "Noise: its variance. Errors: mean norm of the one-step error against the noise-free next state, on the "
+        "training and the test stretch; mean (standard deviation) over re-tunings. Horizon: time until the error of a "
+        f"forecast exceeds {SKILL_THRESHOLD:g} of the attractor's size, median over starts; also in Lyapunov times. "
+        "KS, W: median over re-tunings of the Kolmogorov-Smirnov and Wasserstein distances of the marginals over the "
+        "long trajectory; for the truth, of true trajectories from nearly the same start. In band: share within the "
+        "95 % band in x, y and z at once. Stay: share of re-tunings that stay on the attractor; first left: the "
+        "earliest time at which one did not."
     )
-    return table_figure(header, lines, widths, note)
+    return table_figure(header, lines, widths, f"{note} The ranks of F10 are in the csv." if ranks else note)
 
 
-def _table_lines(row: pd.Series, frame: pd.DataFrame, further: Sequence[int]) -> list[Line]:
+def _table_lines(row: pd.Series, frame: pd.DataFrame, further: Sequence[int], results: Results) -> list[Line]:
     """The line of an integrator; of the truth, the median and the band of its distances."""
     noise = row["case"].removeprefix("noise")
     if row["emulator"] == "truth":
@@ -268,10 +293,10 @@ def _table_lines(row: pd.Series, frame: pd.DataFrame, further: Sequence[int]) ->
 
     cells = [
         noise,
-        NAMES[row["emulator"]],
-        cell(row["training_error_mean"], decimals=4),
-        cell(row["test_error_mean"], row["test_error_std"], decimals=4),
-        *elsewhere("test_error_mean", 4),
+        results.label(row["emulator"]),
+        cell(row["training_error_mean"], decimals=5),
+        cell(row["test_error_mean"], row["test_error_std"], decimals=5),
+        *elsewhere("test_error_mean", 5),
         cell(row["horizon_mean"], row["horizon_std"], decimals=2),
         *elsewhere("horizon_mean", 2),
         cell(row["horizon_lyapunov_times"], decimals=2),
@@ -281,16 +306,6 @@ def _table_lines(row: pd.Series, frame: pd.DataFrame, further: Sequence[int]) ->
         cell(row["share_stayed"], decimals=2),
         "" if pd.isna(row["earliest_departure"]) else cell(row["earliest_departure"], decimals=1),
         cell(row["tuning_seconds"], decimals=1),
-        f"{int(row['n_failed'])}/{int(row['n_retunings'])}",
+        failures(row),
     ]
     return [Line(cells)]
-
-
-FIGURES: dict[str, Callable[..., Figure]] = {
-    "F4": draw_integrators,
-    "F5": draw_distributions,
-    "F8": draw_convergence,
-    "F9": draw_integrators,
-    "F10": draw_ranks,
-    "lorenz63_integrators": draw_table,
-}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,45 +9,54 @@ import pandas as pd
 import xarray as xr
 from numpy.typing import NDArray
 
-from rftune.experiments.results import Stored, counts, mean_and_spread, mean_or_nan, succeeded
+from rftune.emulators.listed import Listed
+from rftune.experiments.results import Results, Stored, counts, mean_and_spread, mean_or_nan, succeeded
 
 STATES = ("x", "y", "z")
 
 
-def integrators_table(
-    truths: Sequence[Stored], analyses: Sequence[Stored], timings: Sequence[Stored], paper: Mapping[str, Any]
-) -> pd.DataFrame:
+def family_of(entry: Listed) -> str:
+    """Family of its features; of an emulator without features, its kind."""
+    return str(entry.get("features.family.name", entry.settings["kind"]))
+
+
+def is_separable(entry: Listed) -> bool:
+    return len(rank_of(entry)) == 2 or bool(entry.get("features.separable", False))
+
+
+def rank_of(entry: Listed) -> tuple[float, ...]:
+    """Rank of its features, of separable ones input and output rank; infinite where it is as large as can be."""
+    rank = entry.get("features.rank")
+    if rank is None:
+        return (np.inf,)
+    return (rank,) if isinstance(rank, int) else tuple(rank)
+
+
+def integrators_table(results: Results) -> pd.DataFrame:
     """One row per seed, noise level and emulator, and one of truth against truth.
 
     One-step errors and horizons are means over the re-tunings that did not fail, with standard deviation and standard
     error; a re-tuning's horizon is the median over its starts. Distances are medians over the same re-tunings, those
     that left the attractor among them (an escape counts as KS distance 1); ``share_within_band`` is the share of these
     re-tunings whose three KS distances are all within the band of truth against truth.
-
-    Parameters
-    ----------
-    truths, analyses, timings
-        One per seed and case, and emulator.
-    paper
-        Not used: the paper prints no such numbers.
     """
-    known = {(source.case, source.seed): source.load() for source in truths}
-    seconds = {(s.case, s.seed, s.emulator): float(s.load()["seconds"].mean()) for s in timings}
-    rows = [_truth_row(source, known[source.case, source.seed]) for source in truths]
-    for source in analyses:
-        row = _integrator_row(source, source.load(), known[source.case, source.seed])
-        rows.append({**row, "tuning_seconds": seconds[source.case, source.seed, source.emulator]})
-    order = {key: index for index, key in enumerate(known)}
-    rows.sort(key=lambda row: order[row["case"], row["seed"]])
+    truths = {one.place: one.loaded for one in results.all("truth")}
+    seconds = {one.key: float(one.loaded["seconds"].mean()) for one in results.all("times")}
+    rows = [_truth_row(one) for one in results.all("truth")]
+    for one in results.all("analysis"):
+        rows.append({**_integrator_row(one, truths[one.place]), "tuning_seconds": seconds[one.key]})
+    order = list(truths)
+    rows.sort(key=lambda row: order.index((row["case"], row["seed"])))
     return pd.DataFrame(rows)
 
 
-def _truth_row(source: Stored, truth: xr.Dataset) -> dict[str, Any]:
+def _truth_row(one: Stored) -> dict[str, Any]:
     """Median and band of the distances between true trajectories from nearby starts."""
+    truth = one.loaded
     medians = {name: np.median(truth[f"pair_{name}"], axis=0) for name in ("ks", "wasserstein")}
     return {
-        "case": source.case,
-        "seed": source.seed,
+        "case": one.case,
+        "seed": one.seed,
         "emulator": "truth",
         **{f"{name}_{state}": value for name in medians for state, value in zip(STATES, medians[name], strict=True)},
         **{
@@ -61,9 +69,10 @@ def _truth_row(source: Stored, truth: xr.Dataset) -> dict[str, Any]:
     }
 
 
-def _integrator_row(source: Stored, analysis: xr.Dataset, truth: xr.Dataset) -> dict[str, Any]:
+def _integrator_row(one: Stored, truth: xr.Dataset) -> dict[str, Any]:
+    analysis = one.loaded
     good = succeeded(analysis)
-    row: dict[str, Any] = {"case": source.case, "seed": source.seed, "emulator": source.emulator}
+    row: dict[str, Any] = {"case": one.case, "seed": one.seed, "emulator": one.emulator}
     for name in ("training_error", "test_error"):
         row |= {f"{name}_{key}": value for key, value in mean_and_spread(analysis[name].values[good]).items()}
     horizons = np.median(analysis["horizon"].values, axis=1)[good]
@@ -85,6 +94,3 @@ def _integrator_row(source: Stored, analysis: xr.Dataset, truth: xr.Dataset) -> 
         "objective_ratio": float(mean_or_nan(analysis["objective_ratio"].values[good])),
         **counts(analysis),
     }
-
-
-TABLES: dict[str, Callable[..., pd.DataFrame]] = {"lorenz63_integrators": integrators_table}

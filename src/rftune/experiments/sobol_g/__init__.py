@@ -1,1 +1,61 @@
-"""Global sensitivity analysis of Sobol's G function in 3 to 20 dimensions (F2, F3, T3, T4)."""
+"""Global sensitivity analysis of Sobol's G function in 3 to 20 dimensions (F2, F3, T3, T4).
+
+Roles: ``gp``, ``gp_sklearn``, ``rf`` (the paper's random features), ``rf_untuned``, ``sparse`` (ours); timed alone for
+T3 ``rf_serial`` and ``rf_parallel``; for T4 ``by_features``, which differ in their number of features.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Annotated
+
+from rftune.experiments.base import EVERYTHING, Artifact, DataSettings, Experiment, ExperimentSettings, Need
+from rftune.experiments.indices import BootstrapSettings
+from rftune.experiments.sobol_g.data import SobolGData
+from rftune.settings import Field
+
+BOTH = ("rf", "sparse")  # what F2 and F3 show beside each other
+
+
+class SobolGSettings(ExperimentSettings):
+    """The G function."""
+
+    dimensions: tuple[Annotated[int, Field(ge=3, le=50)], ...] = Field(
+        min_length=1, description="numbers of inputs, one case each"
+    )
+    data: SobolGData = Field(description="the data sets")
+    analysis: BootstrapSettings = Field(description="settings of the analysis")
+    truth: BootstrapSettings = Field(description="settings of the truth's own analysis")
+
+
+class SobolG(Experiment):
+    """A data set per number of inputs."""
+
+    title = "Sobol G function"
+    chapter = 2
+    Settings = SobolGSettings
+    Data = SobolGData
+    shared_roles = ("by_features",)
+    artifacts = (
+        Artifact("F2", figure="draw_indices", needs=(Need("truth"), Need("analysis", BOTH))),
+        Artifact("F3", figure="draw_slices", needs=(Need("data"), Need("predicted", BOTH, whole=False))),
+        Artifact("T3", table="timing_table", figure="draw_times", needs=EVERYTHING),
+        Artifact("T4", table="features_table", figure="draw_features", needs=EVERYTHING),
+        Artifact("sobol_g_accuracy", table="accuracy_table", figure="draw_accuracy", needs=EVERYTHING),
+        Artifact("sparse_inclusion", figure="draw_inclusion", needs=(Need("truth"), Need("tuned", ("sparse",)))),
+    )
+
+    def cases(self, settings: SobolGSettings) -> Mapping[str, DataSettings]:
+        return {f"d{d}": settings.data.but(n_inputs=d) for d in settings.dimensions}
+
+    def is_case(self, name: str) -> bool:
+        return re.fullmatch(r"d[0-9]+", name) is not None
+
+    def artifacts_of(self, settings: SobolGSettings) -> tuple[Artifact, ...]:
+        """T3 is about the times of some roles; T4 about numbers of features, in six dimensions."""
+        roles = {entry.role for entry in settings.emulators.values()}
+        left_out = set() if roles & {"gp", "gp_sklearn", "rf_serial", "rf_parallel"} else {"T3"}
+        if 6 not in settings.dimensions or "by_features" not in roles:
+            left_out.add("T4")
+        return tuple(one for one in self.artifacts if one.id not in left_out)

@@ -2,43 +2,35 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
-
 import numpy as np
 import xarray as xr
 
 from rftune.data import Array
 from rftune.experiments import indices
+from rftune.settings import Field
 
 
-@dataclass(frozen=True)
-class Settings:
-    """Attributes
-    ----------
-    n_inputs
-        d.
-    noise_variance
-        Of the training outputs.
-    n_train_per_input
-        Training points per dimension, drawn from the design.
-    n_base
-        Base samples of the Saltelli design, which has n_base·(2d + 2) rows.
-    """
+class SobolGData(indices.DesignSettings):
+    """Noisy samples of the G function."""
 
-    n_inputs: int
-    noise_variance: float
-    n_train_per_input: int
-    n_base: int
-
-    def __post_init__(self) -> None:
-        indices.check_training_size(self.n_train, self.n_base, self.n_inputs)
+    n_train_per_input: int = Field(ge=1, description="training points per dimension, drawn from the design")
+    n_inputs: int = Field(3, ge=3, le=50, description="number of inputs d; every case has its own")
 
     @property
-    def n_train(self) -> int:
-        return self.n_train_per_input * self.n_inputs
+    def shape(self) -> tuple[int, int, int]:
+        return self.n_train_per_input * self.n_inputs, self.n_inputs, 1
+
+    def make(self, rng: np.random.Generator) -> xr.Dataset:
+        """Design, truth with its analytic indices, and the training data."""
+        return indices.design_data(
+            sobol_g,
+            np.tile([0.0, 1.0], (self.n_inputs, 1)),
+            analytic_indices(self.n_inputs),
+            n_base=self.n_base,
+            n_train=self.shape[0],
+            noise_variance=self.noise_variance,
+            rng=rng,
+        )
 
 
 def coefficients(n_inputs: int) -> Array:
@@ -63,31 +55,3 @@ def analytic_indices(n_inputs: int) -> tuple[Array, Array]:
     product = np.prod(1.0 + v)
     variance = product - 1.0
     return v / variance, v * product / (1.0 + v) / variance
-
-
-def is_case(name: str) -> bool:
-    """Whether a name is that of a case, of this config or another."""
-    return re.fullmatch(r"d[0-9]+", name) is not None
-
-
-def cases(block: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """Data settings of every case: one per dimension."""
-    return {f"d{d}": {**block["data"], "n_inputs": d} for d in block["dimensions"]}
-
-
-def shape(settings: Settings) -> tuple[int, int, int]:
-    """Numbers of training samples, inputs and outputs."""
-    return settings.n_train, settings.n_inputs, 1
-
-
-def make_data(settings: Settings, rng: np.random.Generator) -> xr.Dataset:
-    """Design, truth with its analytic indices, and the training data."""
-    return indices.design_data(
-        sobol_g,
-        np.tile([0.0, 1.0], (settings.n_inputs, 1)),
-        analytic_indices(settings.n_inputs),
-        n_base=settings.n_base,
-        n_train=settings.n_train,
-        noise_variance=settings.noise_variance,
-        rng=rng,
-    )

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from rftune.experiments.sobol_g.tables import TIMED
+from rftune.experiments.sobol_g.tables import TIMED, printed_by_features
 from rftune.report.verdicts import (
     BETTER,
     Evidence,
@@ -23,9 +23,11 @@ from rftune.report.verdicts import (
     ratio,
 )
 
+# By role.
 NAMES = {"gp": "GP, fast", "gp_sklearn": "GP, scikit-learn", "rf_serial": "RF serial", "rf_parallel": "RF parallel"}
 ERRORS = {"training_error": "training error", "test_error": "test error"}
 VISIBLE = 0.05  # an error of an index that one sees in F2
+GP = np.inf  # its number of features in T4
 OTHER_MACHINE = "another machine"
 OTHER_DATA = "other noise and test set"
 
@@ -36,24 +38,27 @@ def compare(evidence: Evidence, paper: Mapping[str, Any]) -> list[Verdict]:
     if "sobol_g_accuracy" in evidence.tables:
         table = evidence.tables["sobol_g_accuracy"]
         root = keyed(table[table["seed"] == table["seed"].iloc[0]], "emulator", "dimension")
-        found += _indices(root, paper) + _slices(root)
+        tuned, untuned = (_of(root, evidence.named(role)) for role in ("rf", "rf_untuned"))
+        found += _indices(tuned, paper) + _slices(tuned, untuned)
     if "T3" in evidence.tables:
         rows = keyed(evidence.tables["T3"], "emulator", "dimension")
-        found += _seconds(rows, paper["T3"])
+        by_role = {role: _of(rows, evidence.named(role)) for role in TIMED}
+        found += _seconds(by_role, paper["T3"])
         for gp in ("gp_sklearn", "gp"):
-            found += _speed(gp, _of(rows, gp), paper["T3"])
+            found += _speed(gp, by_role[gp], paper["T3"])
     if "T4" in evidence.tables:
-        found += _features(keyed(evidence.tables["T4"], "emulator"), paper["T4"])
+        found += _features(keyed(evidence.tables["T4"], "n_features"), paper["T4"])
     return found
 
 
-def _of(root: Rows, emulator: str) -> Rows:
+def _of(rows: Rows, emulator: str) -> Rows:
     """Rows of an emulator by dimension."""
-    return {d: row for (name, d), row in root.items() if name == emulator}
+    return {d: row for (name, d), row in rows.items() if name == emulator}
 
 
-def _indices(root: Rows, paper: Mapping[str, Any]) -> list[Verdict]:
-    tuned, limit = _of(root, "lowrank"), paper["convergence"]["sobol_g_normalised_objective"]
+def _indices(tuned: Rows, paper: Mapping[str, Any]) -> list[Verdict]:
+    if not tuned:
+        return []
     found = []
     for d, row in tuned.items():
         for name, error in (("V", row["first_error"]), ("TV", row["total_error"])):
@@ -65,37 +70,37 @@ def _indices(root: Rows, paper: Mapping[str, Any]) -> list[Verdict]:
             else:
                 condition = f"at most {VISIBLE:g}"
                 found.append(claim("F2", quantity, "well captured", error, condition, error <= VISIBLE))
+    limit = paper["convergence"]["sobol_g_normalised_objective"]
     for d, row in tuned.items():
         found.append(bound("F2", f"objective, last over first, d = {d}", limit, row["objective_ratio"], "<", "value"))
     n_retunings = min(row["n_retunings"] for row in tuned.values())
     return [*found, count("F2", "re-tunings", paper["F2"]["retunings"], n_retunings)]
 
 
-def _slices(root: Rows) -> list[Verdict]:
-    tuned = {d: row["relative_rmse_mean"] for d, row in _of(root, "lowrank").items()}
+def _slices(tuned: Rows, untuned: Rows) -> list[Verdict]:
     found = []
-    for d, row in _of(root, "untuned").items():
-        share = tuned[d] / row["relative_rmse_mean"]
+    for d in (d for d in untuned if d in tuned):
+        share = tuned[d]["relative_rmse_mean"] / untuned[d]["relative_rmse_mean"]
         quantity = f"relative test RMSE, tuned over untuned RF, d = {d}"
         found.append(claim("F3", quantity, "untuned RF performs very poorly", share, "below 1", share < 1))
     if len(tuned) > 1:
-        errors = np.array(list(tuned.values()))
+        errors = np.array([row["relative_rmse_mean"] for row in tuned.values()])
         growth = float((errors[1:] / errors[:-1]).min())
         quantity = "relative test RMSE, smallest growth from one dimension to the next"
         found.append(claim("F3", quantity, "harder as d grows", growth, "above 1", growth > 1, otherwise=BETTER))
     return found
 
 
-def _seconds(rows: Rows, paper: Mapping[str, Any]) -> list[Verdict]:
+def _seconds(by_role: Mapping[str, Rows], paper: Mapping[str, Any]) -> list[Verdict]:
     """All seconds of the table, named and not judged."""
     found = []
-    for emulator, column in TIMED.items():
+    for role, column in TIMED.items():
         for d, printed in zip(paper["dimensions"], paper[column], strict=True):
-            if (emulator, d) in rows:
-                row = rows[emulator, d]
+            if d in by_role[role]:
+                row = by_role[role][d]
                 ours = row["seconds_mean"] if row["finished"] else f"> {row['seconds_mean']:.4g}"
                 theirs = f"> {paper['gp_stopped_after']}" if printed is None else printed
-                quantity = f"seconds, {NAMES[emulator]}, d = {d}"
+                quantity = f"seconds, {NAMES[role]}, d = {d}"
                 found.append(not_compared("T3", quantity, theirs, ours, OTHER_MACHINE, "time"))
     return found
 
@@ -120,31 +125,34 @@ def _speed(gp: str, rows: Rows, paper: Mapping[str, Any]) -> list[Verdict]:
 
 
 def _features(rows: Rows, paper: Mapping[str, Any]) -> list[Verdict]:
-    """Seconds and errors are named; judged are seconds relative to M = 25 and errors relative to the GP's."""
-    printed = {f"m{m}": {key: paper[key][i] for key in paper["gp"]} for i, m in enumerate(paper["n_features"])}
-    printed["gp"] = paper["gp"]
+    """Seconds and errors are named; judged are seconds relative to the fewest features' and errors to the GP's."""
+    printed = {m: row for m, row in printed_by_features(paper).items() if m in rows}
+    fewest = min(paper["n_features"])
     found: list[Verdict] = []
-    for name in (name for name in printed if name in rows):
-        label = "GP" if name == "gp" else f"M = {name[1:]}"
-        seconds = rows[name]["seconds"]
-        found.append(not_compared("T4", f"seconds, {label}", printed[name]["seconds"], seconds, OTHER_MACHINE, "time"))
+    for m, row in printed.items():
+        found.append(
+            not_compared("T4", f"seconds, {_name(m)}", row["seconds"], rows[m]["seconds"], OTHER_MACHINE, "time")
+        )
         for key, text in ERRORS.items():
-            found.append(not_compared("T4", f"{text}, {label}", printed[name][key], rows[name][key], OTHER_DATA))
-    for name in (name for name in printed if name in rows and name != "gp"):
-        if "gp" in rows:
-            found += _relative_errors(name, rows, printed)
-        if "m25" in rows and name != "m25":
-            ours = rows[name]["seconds"] / rows["m25"]["seconds"]
-            theirs = printed[name]["seconds"] / printed["m25"]["seconds"]
-            found.append(ratio("T4", f"seconds over those with M = 25, M = {name[1:]}", theirs, ours, "smaller"))
+            found.append(not_compared("T4", f"{text}, {_name(m)}", row[key], rows[m][key], OTHER_DATA))
+    for m in (m for m in printed if m != GP):
+        if GP in printed:
+            found += _relative_errors(m, rows, printed)
+        if fewest in printed and m != fewest:
+            ours, theirs = (of[m]["seconds"] / of[fewest]["seconds"] for of in (rows, printed))
+            found.append(ratio("T4", f"seconds over those with {_name(fewest)}, {_name(m)}", theirs, ours, "smaller"))
     return found
 
 
-def _relative_errors(name: str, rows: Rows, printed: Mapping[str, Mapping[str, float]]) -> list[Verdict]:
+def _name(n_features: float) -> str:
+    return "GP" if n_features == GP else f"M = {n_features:g}"
+
+
+def _relative_errors(m: float, rows: Rows, printed: Mapping[float, Mapping[str, float]]) -> list[Verdict]:
     found = []
     for key, text in ERRORS.items():
-        ours, gp = rows[name][key], rows["gp"][key]
-        error = quotient_error(ours, rows[name][f"{key}_std"] / np.sqrt(rows[name]["n_retunings"]), gp)
-        theirs = printed[name][key] / printed["gp"][key]
-        found.append(directed("T4", f"{text} over the GP's, M = {name[1:]}", theirs, ours / gp, "smaller", error))
+        ours, gp = rows[m][key], rows[GP][key]
+        error = quotient_error(ours, rows[m][f"{key}_std"] / np.sqrt(rows[m]["n_retunings"]), gp)
+        theirs = printed[m][key] / printed[GP][key]
+        found.append(directed("T4", f"{text} over the GP's, {_name(m)}", theirs, ours / gp, "smaller", error))
     return found

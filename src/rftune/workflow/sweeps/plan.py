@@ -9,30 +9,70 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import yaml
+from pydantic import ValidationError, model_validator
 
-from rftune.experiments import EXPERIMENTS
-from rftune.workflow.config import (
-    SCHEDULING,
-    Config,
-    ConfigError,
-    Run,
-    cases,
-    complete_settings,
-    data_module,
-    emulator_problems,
-    merged,
-    not_finite,
-    violations,
-)
+from rftune.experiments.base import Count, DataSettings, EmulatorEntry, experiments
+from rftune.settings import Field, Settings
+from rftune.workflow.config import Config, ConfigError, Run, emulator_problems, layers, over, parse
+from rftune.workflow.messages import sentences
+from rftune.workflow.plan import Plan
 
 # Names the combinations of one set of settings, given as text by setting; the workflow hands in Snakemake's Paramspace.
 Namer = Callable[[Sequence[Mapping[str, str]]], Sequence[str]]
+Values = Mapping[str, Any]
 
 DATA = "data."  # a setting that begins with this is one of the data; any other is one of the emulator
 _PATH_SAFE = re.compile(r"[A-Za-z0-9.+-]+")  # what a value may look like in a path on every file system and executor
+
+
+class SweepRun(Settings):
+    """What is varied of one emulator."""
+
+    experiment: str = Field(description="whose data and stages")
+    emulator: str = Field(description="the config's emulator whose settings are varied")
+    cases: tuple[str, ...] | None = Field(None, min_length=1, description="the only cases; all if left out")
+    settings: dict[str, Any] = Field({}, description="fixed for every point, by dotted name")
+    grid: dict[str, tuple[Any, ...]] | None = Field(
+        None,
+        min_length=1,
+        description="values of every varied setting by dotted name (data.noise_variance is one of the data); all "
+        "combinations are run",
+    )
+    table: str | None = Field(
+        None, min_length=1, description="csv file beside the sweep's, a column per varied setting, a line per point"
+    )
+    columns: tuple[str, ...] | None = Field(
+        None, min_length=1, description="the columns of the table to use; all if left out"
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _lists_of_values(cls, block: Any) -> Any:
+        if isinstance(block, Mapping) and isinstance(block.get("grid"), Mapping):
+            grid = {name: tuple(v) if isinstance(v, list) else v for name, v in block["grid"].items()}
+            return {**block, "grid": grid}
+        return block
+
+    @model_validator(mode="after")
+    def _check_source(self) -> Self:
+        if (self.grid is None) == (self.table is None):
+            raise ValueError("must have either a grid or a table (csv of combinations) of settings to vary")
+        for name, values in (self.grid or {}).items():
+            if not values or len({text(value) for value in values}) < len(values):
+                raise ValueError(f"the values of {name} must be a list of different ones, at least one; got {values}")
+        return self
+
+
+class SweepSettings(Settings):
+    """A sweep's file."""
+
+    title: str = Field(min_length=1, description="heading of the picture")
+    repeats: Count = Field(description="re-tunings of every point; no more than the experiment's")
+    repeats_per_job: int = Field(ge=1, description="repeats that share one job")
+    runs: tuple[SweepRun, ...] = Field(min_length=1, description="what is varied, experiment by experiment")
 
 
 @dataclass(frozen=True)
@@ -43,23 +83,20 @@ class Point:
     ----------
     experiment, case, emulator
         The wildcards of its paths; case and emulator carry the varied values in their names.
-    base
-        The emulator of the config whose settings are varied.
     values
         The varied settings by their short names.
     block
         The emulator, as a config would have it.
     data
-        Complete data settings.
+        The data set.
     """
 
     experiment: str
     case: str
     emulator: str
-    base: str
-    values: Mapping[str, Any]
-    block: Mapping[str, Any]
-    data: Mapping[str, Any]
+    values: Values
+    block: Values
+    data: DataSettings
 
     @property
     def place(self) -> str:
@@ -68,7 +105,7 @@ class Point:
 
 
 @dataclass(frozen=True)
-class Plan:
+class Sweep:
     """A sweep as the stages see it.
 
     Attributes
@@ -83,7 +120,7 @@ class Plan:
 
     path: Path
     title: str
-    config: dict[str, Any]
+    config: Config
     points: Sequence[Point]
 
     @property
@@ -91,9 +128,14 @@ class Plan:
         return self.path.stem
 
     @property
-    def cases(self) -> dict[str, dict[str, Mapping[str, Any]]]:
-        """Data settings of every case, by experiment."""
-        found: dict[str, dict[str, Mapping[str, Any]]] = {}
+    def varied(self) -> list[str]:
+        """Short names of the varied settings."""
+        return list(dict.fromkeys(name for point in self.points for name in point.values))
+
+    @property
+    def cases(self) -> dict[str, dict[str, DataSettings]]:
+        """The data sets by experiment."""
+        found: dict[str, dict[str, DataSettings]] = {}
         for point in self.points:
             found.setdefault(point.experiment, {})[point.case] = point.data
         return found
@@ -101,50 +143,48 @@ class Plan:
     @property
     def runs(self) -> list[Run]:
         """The repeats of every point, at the root seed."""
-        seed, n_workers = self.config["seed"], self.config["n_workers"]
+        seed, n_workers = self.config.run.seed, self.config.run.n_workers
         return [
             Run(p.experiment, p.case, seed, p.emulator, p.block["repeats"], False, n_workers, sampled=False)
             for p in self.points
         ]
 
+    def sources(self, plan: Plan) -> list[list[Any]]:
+        """What every point varied, and where its results are: fields of `tables.Source`."""
+        return [
+            [*run.key, dict(point.values), *plan.run_paths("analysis", run), plan.run_paths("times", run)]
+            for run, point in zip(self.runs, self.points, strict=True)
+        ]
 
-def make_plan(path: str | Path, config: Config, schema: Config, config_schema: Config, namer: Namer) -> Plan:
-    """The plan of a sweep's file, or a `ConfigError` that lists what is wrong with it; `check_points` looks further.
+    def paths(self, plan: Plan) -> list[str]:
+        """The files behind the table."""
+        return [path for run in self.runs for name in ("analysis", "times") for path in plan.run_paths(name, run)]
+
+
+def make_sweep(config: Config, namer: Namer) -> Sweep:
+    """The sweep that a config names, or a `ConfigError` that lists what is wrong with it.
 
     Parameters
     ----------
-    path
-        Of the sweep's file, whose stem names the sweep.
     config
         Checked.
-    schema, config_schema
-        Of sweeps and of configs.
     namer
         Gives each combination of settings its name in paths.
     """
-    path = Path(path)
+    path = Path(str(config.run.sweep))
     sweep = _read(path)
-    problems = violations(sweep, schema, ("the sweep",)) + not_finite(sweep, ("the sweep",))
-    if not problems:
-        problems = [problem for i, run in enumerate(sweep["runs"]) for problem in _run_problems(i, run, config)]
-    _raise(path, problems)
-    combinations = [_combinations(run, path) for run in sweep["runs"]]
-    if config["sweep_points"] is not None:
-        combinations = [found[: config["sweep_points"]] for found in combinations]
-    _raise(path, _setting_problems(sweep["runs"], combinations, config, config_schema))
+    _raise(path, [problem for i, run in enumerate(sweep.runs) for problem in _run_problems(i, run, config)])
+    combinations = [_combinations(run, path)[: config.run.sweep_points] for run in sweep.runs]
+    _raise(path, _setting_problems(sweep.runs, combinations, config))
     short = _short_names({key for found in combinations for values in found for key in values})
-    points = [
-        point
-        for run, found in zip(sweep["runs"], combinations, strict=True)
-        for point in _points(run, found, short, config, namer, sweep["repeats"])
-    ]
-    _raise(path, _clashes(points))
-    return Plan(path, sweep["title"], _with_points(config, points, path.stem, sweep["repeats_per_job"]), points)
-
-
-def check_points(plan: Plan, config_schema: Config) -> None:
-    """Raise a `ConfigError` that lists the points whose data or emulator cannot be made."""
-    _raise(plan.path, _point_problems(plan, config_schema))
+    points: list[Point] = []
+    problems: list[str] = []
+    for run, found in zip(sweep.runs, combinations, strict=True):
+        points += _points(run, found, short, config, namer, sweep.repeats, problems)
+    _raise(path, [*problems, *_clashes(points)])
+    swept = _with_points(config, points, path.stem, sweep.repeats_per_job)
+    _raise(path, _point_problems(points, swept))
+    return Sweep(path, sweep.title, parse(swept), points)
 
 
 def text(value: Any) -> str:
@@ -153,51 +193,56 @@ def text(value: Any) -> str:
         return "none"
     if isinstance(value, bool):
         return str(value).lower()
-    return "x".join(map(text, value)) if isinstance(value, list) else str(value)
+    return "x".join(map(text, value)) if isinstance(value, list | tuple) else str(value)
 
 
 def _raise(path: Path, problems: Sequence[str]) -> None:
     if problems:
-        lines = "\n".join(f"  - {problem}" for problem in dict.fromkeys(problems))
-        raise ConfigError(f"the sweep {path} cannot be used:\n{lines}")
+        raise ConfigError.of(f"the sweep {path}", problems)
 
 
-def _read(path: Path) -> Any:
+def _read(path: Path) -> SweepSettings:
     try:
-        return yaml.safe_load(path.read_text(encoding="utf-8"))
+        block = yaml.safe_load(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise ConfigError(f"no sweep can be read at {path} ({error.strerror}): name a file of config/sweeps") from None
     except yaml.YAMLError as error:
         raise ConfigError(f"the sweep {path} is no yaml: {error}") from None
+    try:
+        return SweepSettings.model_validate(block)
+    except ValidationError as error:
+        raise ConfigError.of(
+            f"the sweep {path}", sentences(error, SweepSettings, block, lambda _: "the sweep")
+        ) from None
 
 
-def _run_problems(index: int, run: Config, config: Config) -> Iterator[str]:
+def _run_problems(index: int, run: SweepRun, config: Config) -> Iterator[str]:
     """Whether a run of the sweep starts from an emulator and cases that the config has."""
-    place, experiment = f"the sweep.runs.{index}", run["experiment"]
-    if experiment not in EXPERIMENTS:
-        yield f"{place}.experiment must be one of {', '.join(EXPERIMENTS)}; got {experiment!r}"
+    place, experiment = f"the sweep.runs.{index}", run.experiment
+    known = config.everything
+    if experiment not in known:
+        yield f"{place}.experiment must be one of {', '.join(known)}; got {experiment!r}"
         return
-    known = config[experiment]["emulators"]
-    if run["emulator"] not in known:
-        yield f"{place}.emulator: {experiment} has no emulator {run['emulator']!r}; it has {', '.join(known)}"
-    for case in run.get("cases", []):
-        if case not in cases(config, experiment):
-            yield f"{place}.cases: {experiment} has no case {case!r}; it has {', '.join(cases(config, experiment))}"
-    if ("grid" in run) == ("table" in run):
-        yield f"{place} must have either a grid or a table (csv of combinations) of settings to vary"
+    if run.emulator not in known[experiment].emulators:
+        listed = ", ".join(known[experiment].emulators)
+        yield f"{place}.emulator: {experiment} has no emulator {run.emulator!r}; it has {listed}"
+    cases = experiments()[experiment].cases(known[experiment])
+    for case in run.cases or ():
+        if case not in cases:
+            yield f"{place}.cases: {experiment} has no case {case!r}; it has {', '.join(cases)}"
 
 
-def _combinations(run: Config, path: Path) -> list[dict[str, Any]]:
+def _combinations(run: SweepRun, path: Path) -> list[dict[str, Any]]:
     """The varied settings of every point of a run, by their full names."""
-    if "grid" in run:
-        return [dict(zip(run["grid"], values, strict=True)) for values in product(*run["grid"].values())]
-    table = path.parent / run["table"]
+    if run.grid is not None:
+        return [dict(zip(run.grid, values, strict=True)) for values in product(*run.grid.values())]
+    table = path.parent / str(run.table)
     try:
         with table.open(newline="", encoding="utf-8") as stream:
             header, *rows = [row for row in csv.reader(stream) if row] or [[]]
     except OSError as error:
         raise ConfigError(f"the sweep {path}: {table} cannot be read ({error.strerror})") from None
-    named = run.get("columns", header)
+    named = run.columns or header
     problems = [f"{table} has no column {name!r}; it has {', '.join(header)}" for name in named if name not in header]
     problems += [
         f"{table}, line {line}: {len(header)} values are expected, as many as column names, none of them empty "
@@ -221,35 +266,34 @@ def _cell(cell: str) -> Any:
         return value
 
 
-def _setting_problems(
-    runs: Sequence[Config], combinations: Sequence[Sequence[Config]], config: Config, schema: Config
-) -> list[str]:
-    """Settings that do not exist, values of the data that are out of range, values that make no path."""
+def _setting_problems(runs: Sequence[SweepRun], combinations: Sequence[Sequence[Values]], config: Config) -> list[str]:
+    """Settings that do not exist, and values that make no path."""
     problems = []
     for index, (run, found) in enumerate(zip(runs, combinations, strict=True)):
-        place, experiment = f"the sweep.runs.{index}", run["experiment"]
-        own = _paths(complete_settings(config, experiment, run["emulator"]))
-        data = set.union(*(_paths(settings, DATA) for settings in cases(config, experiment).values()))
-        ranges = schema["properties"][experiment]["properties"]["data"].get("properties", {})
-        entries = [*run.get("settings", {}).items(), *(item for values in found for item in values.items())]
+        place, block = f"the sweep.runs.{index}", config.everything[run.experiment]
+        known = _paths(config.emulator(run.experiment, run.emulator).plain())
+        for settings in experiments()[run.experiment].cases(block).values():
+            known |= _paths(settings.plain(), DATA)
+        entries = [*run.settings.items(), *(item for values in found for item in values.items())]
         for name, value in {(name, text(value)): (name, value) for name, value in entries}.values():
-            if name not in own | data:
-                near = get_close_matches(name, own | data, n=1)
-                hint = f"did you mean {near[0]!r}?" if near else f"known are {', '.join(sorted(own | data))}"
-                problems.append(f"{place}: {experiment}, {run['emulator']} has no setting {name!r}; {hint}")
-            elif name.startswith(DATA):
-                definition = {**ranges.get(name.removeprefix(DATA), {}), "$defs": schema["$defs"]}
-                problems += violations(value, definition, (f"{place}: {name}",))
-            if name not in run.get("settings", {}) and not _PATH_SAFE.fullmatch(text(value)):
+            if name not in known:
+                near = get_close_matches(name, known, n=1) or [
+                    path for path in sorted(known) if path.rpartition(".")[2] == name
+                ]
+                hint = f"did you mean {near[0]!r}?" if near else f"known are {', '.join(sorted(known))}"
+                problems.append(f"{place}: {run.experiment}, {run.emulator} has no setting {name!r}; {hint}")
+            if name not in run.settings and not _PATH_SAFE.fullmatch(text(value)):
                 problems.append(f"{place}: {name} must be letters, digits, '.', '+' or '-'; got {value!r}")
     return problems
 
 
-def _paths(settings: Config, prefix: str = "") -> set[str]:
-    """Dotted names of all entries that are no blocks."""
+def _paths(settings: Values, prefix: str = "") -> set[str]:
+    """Dotted names of all entries that are no blocks, and of the blocks that are a choice, which may be a name."""
     found: set[str] = set()
     for key, value in settings.items():
-        found |= _paths(value, f"{prefix}{key}.") if isinstance(value, Mapping) else {f"{prefix}{key}"}
+        is_block = isinstance(value, Mapping)
+        found |= _paths(value, f"{prefix}{key}.") if is_block else {f"{prefix}{key}"}
+        found |= {f"{prefix}{key}"} if is_block and "name" in value else set()
     return found - {"kind"}
 
 
@@ -262,13 +306,19 @@ def _short_names(names: set[str]) -> dict[str, str]:
 
 
 def _points(
-    run: Config, combinations: Sequence[Config], short: Mapping[str, str], config: Config, namer: Namer, repeats: int
+    run: SweepRun,
+    combinations: Sequence[Values],
+    short: Mapping[str, str],
+    config: Config,
+    namer: Namer,
+    repeats: int,
+    problems: list[str],
 ) -> Iterator[Point]:
-    experiment, base = run["experiment"], run["emulator"]
-    block = config[experiment]
-    plain = {key: value for key, value in block["emulators"][base].items() if key not in SCHEDULING}
-    plain["repeats"] = min(repeats, block["repeats"])
-    parts = [_split({**run.get("settings", {}), **values}) for values in combinations]
+    """The points of a run; data that cannot be made are added to the problems."""
+    block = config.everything[run.experiment]
+    own = config.raw[run.experiment]["emulators"][run.emulator]
+    plain = EmulatorEntry.model_validate(own).blocks | {"repeats": min(repeats, block.repeats)}
+    parts = [_split({**run.settings, **values}) for values in combinations]
     case_names, emulator_names = (
         _named(
             [
@@ -279,21 +329,22 @@ def _points(
         )
         for of_data in (True, False)
     )
-    for case in run.get("cases", cases(config, experiment)):
-        data = cases(config, experiment)[case]
-        for i, (own_data, own) in enumerate(parts):
-            yield Point(
-                experiment,
-                case + case_names[i],
-                base + emulator_names[i],
-                base,
-                {short[name]: value for name, value in combinations[i].items()},
-                merged(plain, _nested(own)),
-                {**data, **own_data},
-            )
+    cases = experiments()[run.experiment].cases(block)
+    for case in run.cases or cases:
+        for i, (own_data, own_settings) in enumerate(parts):
+            name, emulator = case + case_names[i], run.emulator + emulator_names[i]
+            try:
+                data = cases[case].but(**own_data) if own_data else cases[case]
+            except ValidationError as error:
+                made = {**cases[case].plain(), **own_data}
+                found = sentences(error, type(cases[case]), made, lambda _: "data")
+                problems += [f"{run.experiment}, {name}: {sentence}" for sentence in found]
+                continue
+            values = {short[key]: value for key, value in combinations[i].items()}
+            yield Point(run.experiment, name, emulator, values, over(plain, _nested(own_settings)), data)
 
 
-def _split(values: Config) -> tuple[dict[str, Any], dict[str, Any]]:
+def _split(values: Values) -> tuple[dict[str, Any], dict[str, Any]]:
     """Settings of the data, without their prefix, and of the emulator."""
     data = {name.removeprefix(DATA): value for name, value in values.items() if name.startswith(DATA)}
     return data, {name: value for name, value in values.items() if not name.startswith(DATA)}
@@ -304,13 +355,13 @@ def _named(combinations: Sequence[Mapping[str, str]], namer: Namer) -> list[str]
     return [f"_{name}" for name in namer(combinations)] if combinations[0] else [""] * len(combinations)
 
 
-def _nested(values: Config) -> dict[str, Any]:
+def _nested(values: Values) -> dict[str, Any]:
     """Dotted names as nested blocks."""
     nested: dict[str, Any] = {}
     for name, value in values.items():
         for part in reversed(name.split(".")):
             value = {part: value}
-        nested = merged(nested, value)
+        nested = over(nested, value)
     return nested
 
 
@@ -329,26 +380,24 @@ def _clashes(points: Sequence[Point]) -> list[str]:
 
 
 def _with_points(config: Config, points: Sequence[Point], name: str, repeats_per_job: int) -> dict[str, Any]:
-    swept = dict(config)
+    swept = dict(config.raw)
     for point in points:
-        block = config[point.experiment]
+        block = config.raw[point.experiment]
         swept[point.experiment] = {**block, "emulators": {}, "repeats_per_job": repeats_per_job}
     for point in points:
         swept[point.experiment]["emulators"][point.emulator] = point.block
     swept["experiments"] = list(dict.fromkeys(point.experiment for point in points))
-    return {**swept, "further_seeds": [], "results": f"{config['results']}/sweeps/{name}"}
+    return {**swept, "further_seeds": [], "results": f"{config.run.results}/sweeps/{name}"}
 
 
-def _point_problems(plan: Plan, schema: Config) -> list[str]:
-    """What is wrong with the data or the emulator of each point."""
+def _point_problems(points: Sequence[Point], swept: Values) -> list[str]:
+    """What is wrong with the emulator of each point, by itself or for its data."""
     problems: list[str] = []
-    for point in plan.points:
-        module = data_module(point.experiment)
+    for point in points:
+        *common, own = layers(swept, point.experiment, point.emulator).items()
+        named = {**dict(common), point.place: own[1]}
         try:
-            shape = module.shape(module.Settings(**point.data))
+            problems += emulator_problems(named, {"": point.data.shape})
         except ValueError as error:
             problems.append(f"{point.experiment}, {point.case}: {error}")
-            continue
-        settings = complete_settings(plan.config, point.experiment, point.emulator)
-        problems += emulator_problems(settings, schema, point.place, {"": shape})
     return problems
