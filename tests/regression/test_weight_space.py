@@ -273,3 +273,20 @@ def test_that_a_fit_survives_features_whose_gram_matrix_is_lost_to_rounding():
     predicted = model.predict(points)
     np.testing.assert_allclose(predicted.mean, 1e3 * (points @ [[1.0], [-2.0]]), atol=3.0)
     assert (predicted.covariance >= 0).all()
+
+
+@pytest.mark.parametrize("n_outputs", [1, 2])
+def test_that_few_rows_and_many_features_have_the_same_coefficients_by_either_road(n_outputs):
+    rng = np.random.default_rng(3)
+    data = Dataset(rng.standard_normal((12, 2)), rng.standard_normal((12, n_outputs)))
+    structure = make_structure("lowrank", 2, n_outputs, 1)
+    drawn = draw_features(structure, structure.prior_mean, 60, np.ones(n_outputs), rng)
+    root = rng.standard_normal((n_outputs, n_outputs))
+    noise = 0.1 * np.eye(n_outputs) + root @ root.T
+    primal = regression.fit(drawn, data, noise).coefficients
+    dual = regression.solve_dual(*regression._whitened(drawn, data, noise_factor(noise)[1]))
+    np.testing.assert_allclose(dual, primal, rtol=1e-8, atol=1e-10)
+    kept = regression.strongest(drawn, data, noise, 10)
+    np.testing.assert_array_equal(
+        kept.biases[:10], drawn.biases[np.sort(np.argsort(-np.abs(primal), kind="stable")[:10])]
+    )

@@ -7,6 +7,7 @@ coeff_vector_summary; a scalar σ² is Σ = σ² I). `fit` chooses the form by t
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -50,15 +51,34 @@ def strongest(features: Features, data: Dataset, noise: Any, n_kept: int) -> Fea
     What the data do not need is dropped, so the kept ones say more than as many drawn at once. They are no longer a
     draw from the tuned distribution: a posterior covariance made with them is that of the kept features alone.
     """
-    coefficients = fit(features, data, noise).coefficients
     if features.outputs == "shared":
-        coefficients = np.linalg.norm(coefficients * np.sqrt(features.amplitude), axis=1)
+        fitted = fit(features, data, noise).coefficients
+        coefficients = np.linalg.norm(fitted * np.sqrt(features.amplitude), axis=1)
+    elif data.n_samples * data.n_outputs < features.n_features:
+        inverse = noise_factor(noise_covariance(noise, data.n_outputs))[1]
+        coefficients = solve_dual(*_whitened(features, data, inverse))
+    else:
+        coefficients = fit(features, data, noise).coefficients
     order = np.argsort(-np.abs(coefficients), kind="stable")
     return features.subset(np.sort(order[:n_kept]))
 
 
 @dataclass(frozen=True, eq=False)
-class NativeRegression:
+class _Posterior(ABC):
+    """What both posteriors have: features, and a mean that is linear in them."""
+
+    features: Features
+
+    @abstractmethod
+    def _mean_of(self, phi: Array) -> Array:
+        """Mean where the features are ``phi``."""
+
+    def mean(self, inputs: Any) -> Array:
+        return np.concatenate([self._mean_of(phi) for phi in _blocks(self.features, inputs)])
+
+
+@dataclass(frozen=True, eq=False)
+class NativeRegression(_Posterior):
     """Posterior with vector-valued features, one coefficient per feature.
 
     Attributes
@@ -70,12 +90,8 @@ class NativeRegression:
         Lower Cholesky factor of G + I.
     """
 
-    features: Features
     coefficients: Array
     chol_lower: Array
-
-    def mean(self, inputs: Any) -> Array:
-        return np.concatenate([self._mean_of(phi) for phi in _blocks(self.features, inputs)])
 
     def predict(self, inputs: Any) -> Prediction:
         means, covariances = [], []
@@ -101,17 +117,36 @@ class NativeRegression:
         return (phi @ self.coefficients / self.features.n_features).reshape(-1, self.features.n_outputs)
 
 
-def _fit_native(features: Features, data: Dataset, inverse_factor: Array) -> NativeRegression:
+def _whitened(features: Features, data: Dataset, inverse_factor: Array) -> tuple[Array, Array]:
+    """Φ (n_rows, n_features) and outputs (n_rows,) in coordinates of unit noise."""
     phi = features.evaluate(data.inputs).reshape(data.n_samples, data.n_outputs, features.n_features)
     if (inverse_factor != np.eye(data.n_outputs)).any():  # scaled data have unit noise: a product would only copy Φ
         phi = inverse_factor @ phi
-    whitened = phi.reshape(-1, features.n_features)
-    outputs = (data.outputs @ inverse_factor.T).ravel()
+    return phi.reshape(-1, features.n_features), (data.outputs @ inverse_factor.T).ravel()
+
+
+def _fit_native(features: Features, data: Dataset, inverse_factor: Array) -> NativeRegression:
+    whitened, outputs = _whitened(features, data, inverse_factor)
     try:
         coefficients, chol_lower = solve_native(whitened.T @ whitened, whitened.T @ outputs)
     except np.linalg.LinAlgError:
         coefficients, chol_lower = solve_collinear(whitened, outputs)
     return NativeRegression(features, coefficients, chol_lower)
+
+
+def solve_dual(whitened: Array, outputs: Array) -> Array:
+    """β of `solve_native`, where there are fewer rows than features: Φᵀ (ΦΦᵀ/M + I)⁻¹ y.
+
+    Parameters
+    ----------
+    whitened : (n_rows, n_features)
+        Φ with noise of unit variance.
+    outputs : (n_rows,)
+    """
+    system = whitened @ whitened.T / whitened.shape[1]
+    system.flat[:: len(system) + 1] += 1.0
+    coefficients: Array = whitened.T @ linalg.cho_solve(linalg.cho_factor(system, lower=True), outputs)
+    return coefficients
 
 
 def solve_collinear(whitened: Array, outputs: Array) -> tuple[Array, Array]:
@@ -161,7 +196,7 @@ def solve_native(gram: Array, projected: Array, out: Array | None = None) -> tup
 
 
 @dataclass(frozen=True, eq=False)
-class SharedRegression:
+class SharedRegression(_Posterior):
     """Posterior with scalar features shared by all outputs, one coefficient vector per output.
 
     In the whitened coordinates A⁻¹y (Σ = A Aᵀ) the outputs are independent with kernels ς_o·k_M, so one
@@ -180,14 +215,10 @@ class SharedRegression:
         1/(1 + ς_o λ_m).
     """
 
-    features: Features
     factor: Array
     coefficients: Array
     vectors: Array
     shrinkage: Array
-
-    def mean(self, inputs: Any) -> Array:
-        return np.concatenate([self._mean_of(phi) for phi in _blocks(self.features, inputs)])
 
     def predict(self, inputs: Any) -> Prediction:
         means, covariances = [], []
