@@ -10,6 +10,7 @@ from rftune.data import Dataset, Prediction
 from rftune.features.distribution import Prior
 from rftune.inference import discrepancy
 from rftune.regression import exact_gp as gp
+from rftune.regression import gp_posterior
 from rftune.regression import weight_space as regression
 from rftune.regression.scaled import ScaledModel
 from rftune.scaling import Scaling
@@ -33,7 +34,7 @@ def drawn_features(n_features, outputs):
 
 
 FITS = {
-    "gp": lambda data: gp.fit(data, gp.Hyperparameters(np.array([4.0, 0.5, 2.0]), np.full((3, 2), 0.8))),
+    "gp": lambda data: gp_posterior.fit(data, gp.Hyperparameters(np.array([4.0, 0.5, 2.0]), np.full((3, 2), 0.8))),
     "native": lambda data: regression.fit(drawn_features(40, "native"), data, noise=1.0),
     "shared": lambda data: regression.fit(drawn_features(40, "shared"), data, noise=1.0),
 }

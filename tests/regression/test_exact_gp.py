@@ -12,6 +12,7 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 import reference_gp
 from rftune.data import Array, Dataset
 from rftune.regression import exact_gp as gp
+from rftune.regression import gp_posterior
 from rftune.regression.exact_gp import SearchSettings
 from rftune.regression.scaled import ScaledModel
 from rftune.scaling import Scaling
@@ -41,7 +42,7 @@ def emulate(data: Dataset, noise: float, settings: SearchSettings, rng: np.rando
     """Scale, tune, fit."""
     scaling = Scaling.of(data, noise)
     scaled = scaling.scale(data)
-    return ScaledModel(scaling, gp.fit(scaled, gp.tune(scaled, settings, rng).hyperparameters))
+    return ScaledModel(scaling, gp_posterior.fit(scaled, gp.tune(scaled, settings, rng).hyperparameters))
 
 
 def log_parameters(hyperparameters: gp.Hyperparameters, output: int) -> Array:
@@ -132,7 +133,7 @@ def test_that_an_exhausted_budget_is_reported() -> None:
 def test_that_posterior_equals_the_textbook(n_samples: int, n_inputs: int, n_outputs: int) -> None:
     data, hyperparameters = random_problem(n_samples, n_inputs, n_outputs, seed=7)
     points = np.random.default_rng(8).standard_normal((40, n_inputs))
-    fitted = gp.fit(data, hyperparameters)
+    fitted = gp_posterior.fit(data, hyperparameters)
     prediction = fitted.predict(points)
     for output, (variance, lengthscales) in enumerate(hyperparameters.per_output()):
         mean, covariance = reference_gp.posterior(data.inputs, data.outputs[:, output], variance, lengthscales, points)
@@ -148,9 +149,9 @@ def test_that_posterior_equals_the_textbook(n_samples: int, n_inputs: int, n_out
 def test_that_blocks_do_not_change_the_prediction(monkeypatch: pytest.MonkeyPatch) -> None:
     data, hyperparameters = random_problem(50, 3, 2, seed=2)
     points = np.random.default_rng(3).standard_normal((33, 3))
-    fitted = gp.fit(data, hyperparameters)
+    fitted = gp_posterior.fit(data, hyperparameters)
     whole = fitted.predict(points)
-    monkeypatch.setattr(gp, "_PREDICTION_ELEMENTS", 400)  # blocks of eight rows
+    monkeypatch.setattr(gp_posterior, "_PREDICTION_ELEMENTS", 400)  # blocks of eight rows
     parts = fitted.predict(points)
     np.testing.assert_allclose(parts.mean, whole.mean, rtol=1e-12, atol=1e-12)
     np.testing.assert_allclose(parts.covariance, whole.covariance, rtol=1e-10, atol=1e-10)
@@ -163,7 +164,7 @@ def test_that_correlated_noise_gives_the_vector_valued_process_with_kernel_a_dia
     noise = root @ root.T + 0.1 * np.eye(3)
     data = Dataset(3.0 + 2.0 * data.inputs, 5.0 + data.outputs)
     scaling = Scaling.of(data, noise)
-    emulator = ScaledModel(scaling, gp.fit(scaling.scale(data), hyperparameters))
+    emulator = ScaledModel(scaling, gp_posterior.fit(scaling.scale(data), hyperparameters))
     points = 3.0 + 2.0 * rng.standard_normal((6, 2))
 
     prediction = emulator.predict(points)
@@ -186,7 +187,7 @@ def test_that_samples_have_the_joint_posterior_mean_and_covariance() -> None:
     data, hyperparameters = random_problem(12, 1, 2, seed=4)
     points = np.array([[-2.5], [0.0], [0.1], [0.1], [3.0]])  # a duplicate makes the covariance singular
     n_draws = 20_000
-    draws = gp.fit(data, hyperparameters).sample(points, n_draws, np.random.default_rng(5))
+    draws = gp_posterior.fit(data, hyperparameters).sample(points, n_draws, np.random.default_rng(5))
     assert draws.shape == (n_draws, 5, 2)
     for output, (variance, lengthscales) in enumerate(hyperparameters.per_output()):
         mean, covariance = reference_gp.posterior(data.inputs, data.outputs[:, output], variance, lengthscales, points)
@@ -201,14 +202,14 @@ def test_that_samples_have_the_joint_posterior_mean_and_covariance() -> None:
 
 def test_that_same_rng_gives_same_sample() -> None:
     data, hyperparameters = random_problem(12, 1, 2, seed=4)
-    fitted = gp.fit(data, hyperparameters)
+    fitted = gp_posterior.fit(data, hyperparameters)
     one, two = (fitted.sample(data.inputs, 2, np.random.default_rng(5)) for _ in range(2))
     np.testing.assert_array_equal(one, two)
 
 
 def test_that_far_from_the_data_the_prior_returns() -> None:
     data, hyperparameters = random_problem(20, 2, 2, seed=5)
-    prediction = gp.fit(data, hyperparameters).predict(np.full((1, 2), 1e6))
+    prediction = gp_posterior.fit(data, hyperparameters).predict(np.full((1, 2), 1e6))
     np.testing.assert_array_equal(prediction.mean, 0.0)
     np.testing.assert_array_equal(prediction.covariance[0], np.diag(hyperparameters.amplitude_variances))
 
@@ -221,7 +222,7 @@ def test_that_a_constant_output_survives_and_is_reported(implementation: str) ->
     settings = SearchSettings(implementation=implementation)
     tuned = gp.tune(scaling.scale(data), settings, np.random.default_rng(0))
     np.testing.assert_array_equal(tuned.noise_only, [True, False])
-    emulator = ScaledModel(scaling, gp.fit(scaling.scale(data), tuned.hyperparameters))
+    emulator = ScaledModel(scaling, gp_posterior.fit(scaling.scale(data), tuned.hyperparameters))
     np.testing.assert_allclose(emulator.mean(data.inputs)[:, 0], 7.0, atol=1e-12)
 
 
@@ -254,7 +255,7 @@ def test_that_inputs_are_unmutated() -> None:
     theta = log_parameters(hyperparameters, 0)
     gp.MarginalLikelihood(data.inputs)(data.outputs[:, 0], theta)
     gp.tune(data, SearchSettings(max_iterations=2), np.random.default_rng(0))
-    fitted = gp.fit(data, hyperparameters)
+    fitted = gp_posterior.fit(data, hyperparameters)
     first = fitted.predict(points)
     fitted.sample(points, 1, np.random.default_rng(0))
     np.testing.assert_array_equal(fitted.predict(points).covariance, first.covariance)
@@ -267,7 +268,7 @@ def test_that_inputs_are_unmutated() -> None:
 def test_that_an_indefinite_matrix_is_a_clear_error() -> None:
     data = Dataset(np.linspace(0, 1, 50)[:, None], np.ones((50, 1)))
     with pytest.raises(np.linalg.LinAlgError, match="lower its upper bound"):
-        gp.fit(data, gp.Hyperparameters(np.array([1e25]), np.array([[100.0]])))
+        gp_posterior.fit(data, gp.Hyperparameters(np.array([1e25]), np.array([[100.0]])))
 
 
 @pytest.mark.parametrize("implementation", ["fast", "sklearn"])
@@ -294,7 +295,7 @@ def test_that_bad_data_are_refused() -> None:
     with pytest.raises(ValueError, match="must be finite"):
         emulate(Dataset([[0.0], [np.nan]], [[0.0], [1.0]]), 1.0, SearchSettings(), np.random.default_rng(0))
     data, hyperparameters = random_problem(10, 2, 1, seed=0)
-    fitted = gp.fit(data, hyperparameters)
+    fitted = gp_posterior.fit(data, hyperparameters)
     with pytest.raises(ValueError, match="must be finite"):
         fitted.predict(np.array([[0.0, np.inf]]))
     with pytest.raises(ValueError, match=r"\(n_samples, 2\)"):
@@ -302,7 +303,7 @@ def test_that_bad_data_are_refused() -> None:
     with pytest.raises(ValueError, match="n_draws"):
         fitted.sample(np.zeros((4, 2)), 0, np.random.default_rng(0))
     with pytest.raises(ValueError, match="lengthscales"):
-        gp.fit(Dataset(np.zeros((3, 4)), np.zeros((3, 1))), hyperparameters)
+        gp_posterior.fit(Dataset(np.zeros((3, 4)), np.zeros((3, 1))), hyperparameters)
     with pytest.raises(ValueError, match="logarithms"):
         gp.Hyperparameters(np.array([-1.0]), np.ones((1, 2)))
     with pytest.raises(ValueError, match="amplitude_variances"):

@@ -1,4 +1,4 @@
-"""Gaussian process baseline: ARD squared-exponential kernel, known noise, one process per whitened output.
+"""Exact Gaussian process: ARD squared-exponential kernel, known noise, one process per whitened output; its tuning.
 
 Data are those of `scaling.Scaling`: standardised inputs, outputs centred and whitened so that the noise covariance is
 the identity (the paper's decorrelation by the SVD of Σ). The prior of output l has zero mean and covariance
@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import partial
 from time import perf_counter
 from typing import Annotated, Literal, Self
 
@@ -20,13 +20,12 @@ from pydantic import model_validator
 from scipy.linalg import blas, lapack
 from scipy.optimize import Bounds, OptimizeResult, minimize
 
-from rftune.data import Array, Dataset, Prediction, as_matrix
+from rftune.data import Array, Dataset, as_matrix
 from rftune.settings import Field, Settings
 
 Objective = Callable[[Array], tuple[float, Array]]
 
 _PANEL = 64  # rows per panel of an N x N pass: a panel stays in cache between its elementwise operations
-_PREDICTION_ELEMENTS = 4_000_000  # entries of one block of cross-covariances, 32 MB
 _RESTART_STD = 1.0  # spread of restarts about the first start, in log parameters
 _INDEFINITE = (
     "the kernel matrix plus unit noise must be positive definite, and in float64 it is not: the amplitude variance is "
@@ -125,18 +124,18 @@ class Tuned:
 
 def kernel(inputs: Array, others: Array, amplitude_variance: float, lengthscales: Array) -> Array:
     """Prior covariances between two sets of points, (n_samples, n_others), C-ordered."""
-    left, _ = _exponent_factors(inputs / lengthscales)
-    _, right = _exponent_factors(others / lengthscales)
-    return _exponentiate(left @ right.T, amplitude_variance)
+    left, _ = exponent_factors(inputs / lengthscales)
+    _, right = exponent_factors(others / lengthscales)
+    return exponentiate(left @ right.T, amplitude_variance)
 
 
-def _exponent_factors(scaled: Array) -> tuple[Array, Array]:
+def exponent_factors(scaled: Array) -> tuple[Array, Array]:
     """Return P and Q, both (n_samples, n_inputs + 2), with (P Qᵀ)_ij = -½‖x_i - x_j‖²: one GEMM per kernel."""
     half_norms, ones = -0.5 * np.einsum("ij,ij->i", scaled, scaled), np.ones(len(scaled))
     return np.column_stack([scaled, half_norms, ones]), np.column_stack([scaled, ones, half_norms])
 
 
-def _exponentiate(exponents: Array, amplitude_variance: float) -> Array:
+def exponentiate(exponents: Array, amplitude_variance: float) -> Array:
     """Kernel values in place of their exponents, of which rounding makes some slightly positive."""
     np.minimum(exponents, 0.0, out=exponents)
     np.exp(exponents, out=exponents)
@@ -172,7 +171,7 @@ class MarginalLikelihood:
         parameters = np.exp(log_parameters)
         scaled = self._inputs / parameters[1:]
         self._form(scaled, float(parameters[0]))
-        chol_lower = _cholesky_in_place(self._factor)
+        chol_lower = cholesky_in_place(self._factor)
         weights, _ = lapack.dpotrs(chol_lower, output, lower=1)
         log_determinant = 2.0 * np.log(np.diagonal(chol_lower)).sum()
         value = -0.5 * (output @ weights + log_determinant + len(output) * np.log(2.0 * np.pi))
@@ -180,10 +179,10 @@ class MarginalLikelihood:
 
     def _form(self, scaled: Array, amplitude_variance: float) -> None:
         """Fill the upper triangles: the kernel, and in the factor's place the kernel plus unit noise."""
-        left, right = _exponent_factors(scaled)
+        left, right = exponent_factors(scaled)
         for rows, columns in _triangle_panels(len(scaled)):
             panel = np.matmul(left[rows], right[columns].T, out=self._kernel[rows, columns])
-            self._factor[rows, columns] = _exponentiate(panel, amplitude_variance)
+            self._factor[rows, columns] = exponentiate(panel, amplitude_variance)
         np.einsum("ii->i", self._kernel)[:] = amplitude_variance
         np.einsum("ii->i", self._factor)[:] = amplitude_variance + 1.0
 
@@ -214,7 +213,7 @@ def _triangle_panels(n_samples: int) -> list[tuple[slice, slice]]:
     return [(slice(start, min(start + _PANEL, n_samples)), slice(start, n_samples)) for start in starts]
 
 
-def _cholesky_in_place(upper: Array) -> Array:
+def cholesky_in_place(upper: Array) -> Array:
     """Factor a C-ordered upper triangle; return L, Fortran-ordered in the same memory, upper part undefined."""
     chol_lower, info = lapack.dpotrf(upper.T, lower=1, clean=0, overwrite_a=1)
     if info != 0:
@@ -315,97 +314,3 @@ def _noise_log_likelihoods(columns: Array) -> Array:
     variances = np.maximum(mean_squares, 1.0)
     likelihoods: Array = -0.5 * columns.shape[1] * (np.log(2.0 * np.pi * variances) + mean_squares / variances)
     return likelihoods
-
-
-@dataclass(frozen=True, eq=False)
-class FittedGP:
-    """Posterior of independent Gaussian processes; a `scaling.Model`.
-
-    Attributes
-    ----------
-    inputs : (n_samples, n_inputs)
-        Training inputs.
-    weights : (n_outputs, n_samples)
-        (K_l + I)⁻¹ y_l.
-    chol_lower
-        Per output the lower Cholesky factor of K_l + I, (n_samples, n_samples); the upper part is undefined.
-    """
-
-    hyperparameters: Hyperparameters
-    inputs: Array
-    weights: Array
-    chol_lower: tuple[Array, ...]
-
-    def mean(self, inputs: Array) -> Array:
-        """Posterior mean, (n_samples, n_outputs)."""
-        points = as_matrix("inputs", inputs, n_columns=self.inputs.shape[1])
-        mean = np.empty((len(points), len(self.weights)))
-        for rows, output, cross in self._cross_blocks(points):
-            mean[rows, output] = cross @ self.weights[output]
-        return mean
-
-    def predict(self, inputs: Array) -> Prediction:
-        """Posterior mean and pointwise covariance, which is diagonal."""
-        points = as_matrix("inputs", inputs, n_columns=self.inputs.shape[1])
-        n_outputs = len(self.weights)
-        mean = np.empty((len(points), n_outputs))
-        covariance = np.zeros((len(points), n_outputs, n_outputs))
-        for rows, output, cross in self._cross_blocks(points):
-            mean[rows, output] = cross @ self.weights[output]
-            solved = self._solve_in_place(output, cross)
-            variance = self.hyperparameters.amplitude_variances[output] - np.einsum("ij,ij->i", solved, solved)
-            covariance[rows, output, output] = np.maximum(variance, 0.0)
-        return Prediction(mean, covariance)
-
-    def sample(self, inputs: Array, n_draws: int, rng: np.random.Generator) -> Array:
-        """Joint draws, (n_draws, n_samples, n_outputs); needs memory for n_samples² and n_samples · n_training."""
-        points = as_matrix("inputs", inputs, n_columns=self.inputs.shape[1])
-        if n_draws < 1:
-            raise ValueError(f"n_draws must be at least 1; got {n_draws}")
-        draws = np.empty((n_draws, len(points), len(self.weights)))
-        for output, (variance, lengthscales) in enumerate(self.hyperparameters.per_output()):
-            cross = kernel(points, self.inputs, variance, lengthscales)
-            mean = cross @ self.weights[output]
-            solved = self._solve_in_place(output, cross)
-            root = _semidefinite_root(kernel(points, points, variance, lengthscales) - solved @ solved.T)
-            draws[:, :, output] = mean + rng.standard_normal((n_draws, len(points))) @ root.T
-        return draws
-
-    @cached_property
-    def _right_factors(self) -> list[Array]:
-        return [_exponent_factors(self.inputs / scales)[1] for scales in self.hyperparameters.lengthscales]
-
-    def _cross_blocks(self, points: Array) -> Iterator[tuple[slice, int, Array]]:
-        """Prior covariances of points and training inputs in blocks of bounded size, with their rows and output."""
-        size = max(1, _PREDICTION_ELEMENTS // len(self.inputs))
-        for rows in (slice(start, start + size) for start in range(0, len(points), size)):
-            for output, (variance, lengthscales) in enumerate(self.hyperparameters.per_output()):
-                left, _ = _exponent_factors(points[rows] / lengthscales)
-                yield rows, output, _exponentiate(left @ self._right_factors[output].T, variance)
-
-    def _solve_in_place(self, output: int, cross: Array) -> Array:
-        """Rows L⁻¹ k(x) in the memory of the rows k(x)."""
-        columns: Array = blas.dtrsm(1.0, self.chol_lower[output], cross.T, lower=1, overwrite_b=1)
-        return columns.T
-
-
-def _semidefinite_root(covariance: Array) -> Array:
-    """Root R, R Rᵀ = C, by pivoted Cholesky, which stops at the numerical rank instead of failing there."""
-    factor, pivots, rank, _ = lapack.dpstrf(covariance, lower=1)
-    root: Array = np.tril(factor)
-    root[:, rank:] = 0.0
-    return root[np.argsort(pivots)]
-
-
-def fit(data: Dataset, hyperparameters: Hyperparameters) -> FittedGP:
-    """Condition the priors on data in scaled coordinates, at one Cholesky factor per output."""
-    expected, shape = (data.n_outputs, data.n_inputs), hyperparameters.lengthscales.shape
-    if shape != expected:
-        raise ValueError(f"lengthscales must be {expected} for these data; got {shape}: tune on the same columns")
-    weights, factors = [], []
-    for column, (variance, lengthscales) in zip(data.outputs.T, hyperparameters.per_output(), strict=True):
-        matrix = kernel(data.inputs, data.inputs, variance, lengthscales)
-        np.einsum("ii->i", matrix)[:] = variance + 1.0
-        factors.append(_cholesky_in_place(matrix))
-        weights.append(lapack.dpotrs(factors[-1], column, lower=1)[0])
-    return FittedGP(hyperparameters, data.inputs, np.array(weights), tuple(factors))

@@ -11,7 +11,7 @@ from rftune.data import Dataset, Model
 from rftune.emulators import outcomes
 from rftune.emulators.base import ScaledEmulator, Task
 from rftune.emulators.outcomes import Tuned
-from rftune.regression import exact_gp
+from rftune.regression import exact_gp, gp_posterior
 from rftune.settings import Field
 
 
@@ -37,4 +37,4 @@ class GaussianProcess(ScaledEmulator):
 
     def fit_scaled(self, scaled: Dataset, tuned: xr.Dataset, rng: np.random.Generator) -> Model:
         values = (tuned[name].values for name in ("amplitude_variances", "lengthscales"))
-        return exact_gp.fit(scaled, exact_gp.Hyperparameters(*values))
+        return gp_posterior.fit(scaled, exact_gp.Hyperparameters(*values))
