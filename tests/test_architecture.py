@@ -39,7 +39,8 @@ LEVELS = (
 DRAWING = {"convergence", "figures", "style"}
 PICKLES = {"cloudpickle", "dill", "marshal", "pickle", "shelve"}
 GENERATORS = {"BitGenerator", "Generator", "PCG64", "PCG64DXSM", "Philox", "SeedSequence", "default_rng"}
-MAX_LINES = 450
+MAX_LINES = 400
+LONGER = {"rftune.experiments.edmf.kernel"}  # Numba's cache notices changes in a function's own file only
 
 
 def module_name(path: Path) -> str:
@@ -123,6 +124,7 @@ def import_graph() -> dict[str, set[str]]:
     """Return, for each module of the package, the modules of the package that it imports."""
     names = set(SOURCES)
     everything = {m: imports(source, m, names, is_package=m in PACKAGES) for m, source in SOURCES.items()}
+    everything["rftune"] = set()  # the public names are imported when they are first used
     return {module: found & names - {module} for module, found in everything.items()}
 
 
@@ -198,7 +200,7 @@ def test_that_randomness_is_an_argument(module: str) -> None:
 
 @pytest.mark.parametrize("module", SOURCES)
 def test_that_modules_stay_readable_in_length(module: str) -> None:
-    assert len(SOURCES[module].splitlines()) <= MAX_LINES
+    assert len(SOURCES[module].splitlines()) <= MAX_LINES or module in LONGER
 
 
 def test_that_nothing_is_pickled() -> None:

@@ -3,7 +3,8 @@
 from importlib import import_module
 
 from rftune import storage
-from rftune.experiments.protocol import load_repeats
+from rftune.analysis.scores import scores
+from rftune.experiments.protocol import load_repeats, unseen_points
 from rftune.seeding import rng_for
 from rftune.workflow.jobs import job
 
@@ -14,7 +15,11 @@ def main(data_path, prediction_paths, posterior_paths, truth_posterior_path, out
     if posterior_paths:
         sampled = {"posteriors": load_repeats(posterior_paths), "truth_posterior": storage.load(truth_posterior_path)}
     rng = rng_for(seed, *labels, "analyse")
-    result = module.analyse(storage.load(data_path), load_repeats(prediction_paths), rng=rng, **sampled, **settings)
+    data, predictions = storage.load(data_path), load_repeats(prediction_paths)
+    result = module.analyse(data, predictions, rng=rng, **sampled, **settings)
+    unseen = unseen_points(data)
+    found = [scores(mean[unseen], data["truth"].values[unseen]) for mean in predictions["mean"].values]
+    result = result.assign({name: ("repeat", [one[name] for one in found]) for name in found[0]})
     storage.save(result, out_path, settings=settings, seed=seed)
 
 

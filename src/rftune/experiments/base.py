@@ -54,10 +54,6 @@ class DataSettings(Settings, ABC):
         """Training data, prediction points and truth, see `protocol.pack_data`."""
 
 
-class Nothing(Settings):
-    """A block without settings."""
-
-
 class EmulatorEntry(Settings):
     """An emulator of an experiment: its kind with blocks of settings, its name in figures, how often it runs where."""
 
@@ -98,10 +94,10 @@ class ExperimentSettings(Settings):
         {}, description="settings of this experiment's emulators by kind, over the common ones"
     )
 
-    def of_stage(self, name: str) -> dict[str, Any] | None:
-        """The block that a stage reads, as plain values; None where there is none."""
+    def of_stage(self, name: str) -> dict[str, Any]:
+        """The block that a stage reads, as plain values; empty where there is none."""
         block = getattr(self, name, None)
-        return block.plain() if isinstance(block, Settings) else None
+        return block.plain() if isinstance(block, Settings) else {}
 
 
 Place = Literal["all", "first", "last"]

@@ -8,12 +8,13 @@ from typing import Any
 
 import numpy as np
 import xarray as xr
+from numpy.typing import NDArray
 
 from rftune import storage
 from rftune.data import OUTCOME, Array, Dataset, Model, as_matrix
 from rftune.scaling import Training
 
-__all__ = ["OUTCOME", "load_repeats", "pack_data", "predict_means", "stack_repeats", "training_set"]
+__all__ = ["OUTCOME", "load_repeats", "pack_data", "predict_means", "stack_repeats", "training_set", "unseen_points"]
 
 
 def pack_data(training: Dataset, noise_covariance: Array, points: Array, truth: Array, **more: Any) -> xr.Dataset:
@@ -55,6 +56,16 @@ def training_set(data: xr.Dataset) -> Training:
 def predict_means(model: Model, data: xr.Dataset) -> xr.Dataset:
     """Mean of one emulator at the points of a data file."""
     return xr.Dataset({"mean": (("point", "output"), model.mean(data["points"].values))})
+
+
+def unseen_points(data: xr.Dataset) -> NDArray[np.bool_]:
+    """Which prediction points no emulator was trained on, (n_points,)."""
+    if "is_test" in data:
+        return np.asarray(data["is_test"].values)
+    unseen = np.ones(data.sizes["point"], dtype=bool)
+    if "train_rows" in data:
+        unseen[data["train_rows"].values] = False
+    return unseen
 
 
 def load_repeats(paths: Sequence[str | Path]) -> xr.Dataset:

@@ -15,6 +15,7 @@ from typing import Any
 
 import yaml
 
+from rftune.analysis import scores
 from rftune.emulators.base import Emulator
 from rftune.experiments.base import Artifact, DataSettings, ExperimentSettings, Need, experiments
 from rftune.workflow.config import Config, ConfigError, Run
@@ -167,7 +168,7 @@ class Plan:
         return self.cases[wildcards.experiment][wildcards.case].plain()
 
     def block(self, name: str) -> Any:
-        """A block of the wildcards' experiment; None where it has none."""
+        """A block of the wildcards' experiment; empty where it has none."""
         return lambda wildcards: self.config.blocks[wildcards.experiment].of_stage(name)
 
     def code(self, stage: str, experiment: str | None = None) -> Any:
@@ -182,6 +183,7 @@ class Plan:
     def _code(self, stage: str, experiment: str | None, emulator: Emulator | None = None) -> str:
         own = STAGES.get(stage, Stage(stage)).module
         modules = [experiments()[experiment].module(own)] if own and experiment else []
+        modules += scores.modules() if stage == "analyse" else []
         if emulator is not None:
             modules += [type(kind).__module__ for kind in (emulator, *emulator.kinds())]
         known = [module for module in dict.fromkeys(modules) if module is not None]

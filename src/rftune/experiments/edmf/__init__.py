@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from rftune.experiments.base import EVERYTHING, Artifact, DataSettings, Experiment, ExperimentSettings, Need, Nothing
+from rftune.experiments.base import EVERYTHING, Artifact, DataSettings, Experiment, ExperimentSettings, Need
 from rftune.experiments.edmf.data import EDMFData
 from rftune.inference.settings import SamplingSettings
 from rftune.settings import Field, Settings
@@ -29,8 +29,6 @@ class EDMFSettings(ExperimentSettings):
 
     source: str | None = Field(description="file with the runs of a calibration; null runs the simulator")
     data: EDMFData = Field(description="the data set")
-    analysis: Nothing = Field(Nothing(), description="no settings")
-    truth: Nothing = Field(Nothing(), description="no settings")
     likelihood: LikelihoodSettings = Field(description="the likelihood with an emulator in it")
     sampling: SamplingSettings = Field(description="the Markov chains")
 

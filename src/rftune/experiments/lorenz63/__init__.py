@@ -15,7 +15,6 @@ from rftune.experiments.base import (
     Experiment,
     ExperimentSettings,
     Need,
-    Nothing,
     Place,
 )
 from rftune.experiments.lorenz63.data import Lorenz63Data
@@ -35,7 +34,6 @@ class Lorenz63Settings(ExperimentSettings):
         min_length=1, description="variances of the training noise, one case each"
     )
     data: Lorenz63Data = Field(description="the data sets")
-    analysis: Nothing = Field(Nothing(), description="no settings")
     truth: PairSettings = Field(description="settings of the truth's own analysis")
 
 
