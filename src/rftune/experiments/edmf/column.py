@@ -28,7 +28,9 @@ WIND_STD, DIVERGENCE_STD = 0.15, 0.3  # of the fluctuations, relative
 
 @dataclass(frozen=True)
 class Settings:
-    """Attributes
+    """Resolution of the column and of its time steps.
+
+    Attributes
     ----------
     n_levels
         Of equal depth.
