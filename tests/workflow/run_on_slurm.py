@@ -39,7 +39,7 @@ SWEEP = {
         {
             "experiment": "ishigami",
             "emulator": "lowrank",
-            "grid": {"rank": [1, 3], "data.noise_variance": [0.01, 0.1]},
+            "grid": {"features.rank": [1, 3], "data.noise_variance": [0.01, 0.1]},
         }
     ],
 }

@@ -15,6 +15,8 @@ for artifact in plan.artifacts:
             plan.log(artifact),
         benchmark:
             plan.benchmark(artifact)
+        group:
+            "page"
         conda:
             plan.environment
         resources:

@@ -15,6 +15,8 @@ rule verdicts:
         plan.log("report/verdicts"),
     benchmark:
         plan.benchmark("report/verdicts")
+    group:
+        "page"
     conda:
         plan.environment
     resources:
@@ -37,6 +39,8 @@ rule report:
         plan.log("report/page"),
     benchmark:
         plan.benchmark("report/page")
+    group:
+        "page"
     conda:
         plan.environment
     resources:

@@ -15,6 +15,8 @@ for artifact in plan.tables:
             plan.log(f"{artifact}_csv"),
         benchmark:
             plan.benchmark(f"{artifact}_csv")
+        group:
+            "page"
         conda:
             plan.environment
         resources:
