@@ -161,3 +161,32 @@ def test_that_an_emulator_is_its_model_in_physical_units():
     np.testing.assert_allclose(emulator.sample(x, 3, rng)[2], expected)
     with pytest.raises(ValueError, match=r"inputs must be \(n_samples, 2\)"):
         emulator.mean(np.ones((4, 3)))
+
+
+def correlated_inputs(constant=False):
+    rng = np.random.default_rng(5)
+    inputs = rng.standard_normal((200, 3)) @ np.array([[2.0, 0.5, 0.0], [0.0, 1.0, -3.0], [0.0, 0.0, 0.1]]) + [5, -1, 0]
+    return np.column_stack([inputs, np.full(200, 7.0)]) if constant else inputs
+
+
+@pytest.mark.parametrize("constant", [False, True])
+def test_that_whitened_inputs_have_no_correlation(constant):
+    inputs = correlated_inputs(constant)
+    scaled = Scaling.of(Dataset(inputs, inputs[:, :1]), 1.0, whiten=True).scale_inputs(inputs)
+    expected = np.diag([1.0, 1.0, 1.0, 0.0][: inputs.shape[1]])
+    np.testing.assert_allclose(scaled.T @ scaled / 200, expected, atol=1e-9)
+
+
+def test_that_whitening_uncorrelated_inputs_is_standardising_them():
+    inputs = np.array([[0.0, 0.0], [0.0, 4.0], [2.0, 0.0], [2.0, 4.0]])
+    plain, whitened = (Scaling.of(Dataset(inputs, inputs), 1.0, whiten=whiten) for whiten in (False, True))
+    np.testing.assert_allclose(whitened.scale_inputs(inputs), plain.scale_inputs(inputs), atol=1e-15)
+
+
+@pytest.mark.parametrize("whiten", [False, True])
+def test_that_weights_of_scaled_inputs_are_those_of_physical_ones(whiten):
+    inputs = correlated_inputs()
+    scaling = Scaling.of(Dataset(inputs, inputs), 1.0, whiten=whiten)
+    weights = np.random.default_rng(0).standard_normal((3, 4))
+    expected = (inputs - scaling.input_mean) @ scaling.unscale_weights(weights)
+    np.testing.assert_allclose(scaling.scale_inputs(inputs) @ weights, expected, atol=1e-9)

@@ -64,6 +64,8 @@ class Scaling:
     Attributes
     ----------
     input_mean, input_std : (n_inputs,)
+    input_root : (n_inputs, n_inputs) or None
+        C^(-1/2) of the standardised inputs' correlation C, where inputs are whitened.
     output_mean : (n_outputs,)
     factor, inverse_factor : (n_outputs, n_outputs)
         A and A⁻¹ with Σ = A Aᵀ.
@@ -74,24 +76,31 @@ class Scaling:
     output_mean: Array
     factor: Array
     inverse_factor: Array
+    input_root: Array | None = None
 
     @classmethod
-    def of(cls, data: Dataset, noise: Any) -> Scaling:
-        """Scaling of a training set whose outputs have the given noise (see `noise_covariance`)."""
+    def of(cls, data: Dataset, noise: Any, whiten: bool = False) -> Scaling:
+        """Scaling of a training set whose outputs have the given noise (see `noise_covariance`).
+
+        Inputs are standardised one by one, or with ``whiten`` decorrelated too.
+        """
         std = data.inputs.std(axis=0)
         negligible = std <= 1e-12 * (np.abs(data.inputs).max(axis=0) + np.finfo(np.float64).tiny)
         factor, inverse = noise_factor(noise_covariance(noise, data.n_outputs))
+        mean, scale = data.inputs.mean(axis=0), np.where(negligible, 1.0, std)  # a constant input carries no scale
         return cls(
-            input_mean=data.inputs.mean(axis=0),
-            input_std=np.where(negligible, 1.0, std),  # a constant input carries no scale
+            input_mean=mean,
+            input_std=scale,
             output_mean=data.outputs.mean(axis=0),
             factor=factor,
             inverse_factor=inverse,
+            input_root=_inverse_root((data.inputs - mean) / scale) if whiten else None,
         )
 
     def scale_inputs(self, inputs: Any) -> Array:
         matrix = as_matrix("inputs", inputs, n_columns=len(self.input_mean))
-        return (matrix - self.input_mean) / self.input_std
+        standardised = (matrix - self.input_mean) / self.input_std
+        return standardised if self.input_root is None else standardised @ self.input_root
 
     def scale_outputs(self, outputs: Array) -> Array:
         return (outputs - self.output_mean) @ self.inverse_factor.T
@@ -99,12 +108,24 @@ class Scaling:
     def scale(self, data: Dataset) -> Dataset:
         return Dataset(self.scale_inputs(data.inputs), self.scale_outputs(data.outputs))
 
+    def unscale_weights(self, weights: Array) -> Array:
+        """What centred physical inputs are multiplied by, where scaled ones are by weights (n_inputs, n)."""
+        standardised = weights if self.input_root is None else self.input_root @ weights
+        return np.asarray(standardised / self.input_std[:, None])
+
     def unscale_outputs(self, outputs: Array) -> Array:
         """Physical outputs from scaled ones, (..., n_outputs)."""
         return self.output_mean + outputs @ self.factor.T
 
     def unscale_covariance(self, covariance: Array) -> Array:
         return self.factor @ covariance @ self.factor.T
+
+
+def _inverse_root(standardised: Array) -> Array:
+    """C^(-1/2) of the rows' correlation; directions in which nothing varies are left as they are."""
+    values, vectors = np.linalg.eigh(standardised.T @ standardised / len(standardised))
+    varies = values > 1e-12 * values[-1]
+    return np.asarray(vectors / np.sqrt(np.where(varies, values, 1.0)) @ vectors.T)
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,5 +143,5 @@ class Training:
     data: Dataset
     noise: Array
 
-    def scaling(self) -> Scaling:
-        return Scaling.of(self.data, self.noise)
+    def scaling(self, whiten: bool = False) -> Scaling:
+        return Scaling.of(self.data, self.noise, whiten)

@@ -15,13 +15,13 @@ from rftune.regression.waves import Waves
 from rftune.scaling import Scaling
 
 
-def emulator(outputs, noise, seed=0, n_features=40, p=3):
+def emulator(outputs, noise, seed=0, n_features=40, p=3, whiten=False):
     """A fitted random feature emulator in physical coordinates far from standardised ones."""
     rng = np.random.default_rng(seed)
     inputs = np.array([5.0, -3.0, 100.0]) + np.array([2.0, 0.1, 30.0]) * rng.standard_normal((60, 3))
     targets = 10.0 + np.sin(inputs / np.array([2.0, 0.1, 30.0])) @ rng.standard_normal((3, p))
     data = Dataset(inputs, targets)
-    scaling = Scaling.of(data, noise)
+    scaling = Scaling.of(data, noise, whiten)
     scaled = scaling.scale(data)
     structure = make_structure("diagonal", 3, p if outputs == "native" else 1)
     drawn = draw_features(structure, structure.prior_mean, n_features, scaled.outputs.var(axis=0), rng, outputs)
@@ -40,8 +40,9 @@ CORRELATED = np.array([[0.02, 0.01, 0.0], [0.01, 0.03, 0.0], [0.0, 0.0, 0.01]])
 
 @pytest.mark.parametrize("outputs", ["native", "shared"])
 @pytest.mark.parametrize("noise", [0.01, CORRELATED], ids=["scalar", "correlated"])
-def test_that_waves_are_the_emulators_mean(outputs, noise):
-    model, inputs = emulator(outputs, noise)
+@pytest.mark.parametrize("whiten", [False, True])
+def test_that_waves_are_the_emulators_mean(outputs, noise, whiten):
+    model, inputs = emulator(outputs, noise, whiten=whiten)
     # phases of size mean/std·frequency ~ 1e2 lose a few digits
     np.testing.assert_allclose(model.waves().mean(inputs), model.mean(inputs), rtol=1e-11)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import xarray as xr
@@ -17,8 +17,8 @@ from rftune.data import Dataset, Model
 from rftune.emulators.outcomes import Tuned
 from rftune.progress import Progress
 from rftune.regression.scaled import ScaledModel
-from rftune.scaling import Training
-from rftune.settings import Choice, Registry
+from rftune.scaling import Scaling, Training
+from rftune.settings import Choice, Field, Registry
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,15 +69,22 @@ class Emulator(Choice, ABC):
 
 
 class ScaledEmulator(Emulator):
-    """An emulator of standardised inputs and whitened outputs, which is used in physical coordinates."""
+    """An emulator of scaled inputs and whitened outputs, which is used in physical coordinates."""
+
+    inputs: Literal["standardised", "whitened"] = Field(
+        "standardised", description="every input to zero mean and unit variance; or decorrelated too (the authors)"
+    )
 
     def tune(self, task: Task) -> Tuned:
-        scaled = task.training.scaling().scale(task.training.data)
+        scaled = self._scaling(task.training).scale(task.training.data)
         return self.tune_scaled(scaled, task)
 
     def fit(self, training: Training, tuned: xr.Dataset, rng: np.random.Generator) -> Model:
-        scaling = training.scaling()
+        scaling = self._scaling(training)
         return ScaledModel(scaling, self.fit_scaled(scaling.scale(training.data), tuned, rng))
+
+    def _scaling(self, training: Training) -> Scaling:
+        return training.scaling(whiten=self.inputs == "whitened")
 
     @abstractmethod
     def tune_scaled(self, scaled: Dataset, task: Task) -> Tuned:

@@ -37,7 +37,7 @@ class ScaledModel:
         if inner is None:
             return None
         scaling = self.scaling
-        weights = inner.weights / scaling.input_std[:, None]
+        weights = scaling.unscale_weights(inner.weights)
         return Waves(
             weights=weights,
             phases=inner.phases - scaling.input_mean @ weights,
