@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 import numpy as np
-from scipy import special
 
 from rftune.data import Array
 from rftune.settings import Choice, Normal, Registry
@@ -38,9 +37,11 @@ class Parameter:
 
     def constrain(self, unconstrained: Array) -> Array:
         block = unconstrained.reshape(self.shape)
-        if self.transform == "log":
-            return np.exp(block)
-        return special.expit(block) if self.transform == "logit" else block
+        if self.transform == "logit":
+            from scipy.special import expit  # a slow import, and most families do without
+
+            return expit(block)
+        return np.exp(block) if self.transform == "log" else block
 
     def unconstrain(self, values: Array) -> Array:
         block = np.asarray(values, dtype=np.float64)
@@ -55,7 +56,7 @@ class Parameter:
                 raise ValueError(
                     f"{self.name} must be between 0 and 1, exclusive; its entries are in {block.min()}..{block.max()}"
                 )
-            block = special.logit(block)
+            block = np.log(block) - np.log1p(-block)
         return block.ravel()
 
 
