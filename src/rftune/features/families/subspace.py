@@ -35,7 +35,7 @@ class Subspace(Family):
 
     def draw(self, values: Values, latent: Array, rng: np.random.Generator) -> Array:
         root, size = self._root(values), len(values["loadings"])
-        return np.sqrt(self.epsilon) * latent[..., :size] + latent[..., size:] @ root.T
+        return np.asarray(np.sqrt(self.epsilon) * latent[..., :size] + latent[..., size:] @ root.T)
 
     def scatter(self, values: Values) -> Array:
         root = self._root(values)
