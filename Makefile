@@ -25,7 +25,7 @@ INSTALLED := $(VENV)/.installed-$(shell { cat pyproject.toml src/rftune/__init__
 IN_VENV    = PATH="$$PWD/$(VENV)/bin:$$PATH"
 SNAKEMAKE  = $(IN_VENV) $(PY) -m snakemake
 RUN        = $(if $(SEED),--config seed=$(SEED)) --workflow-profile workflow/profiles/default --cores $(CORES) $(ARGS)
-# What is timed runs first and alone (see the Snakefile), then everything else on all cores.
+# What is timed runs first and alone (see workflow/Snakefile), then everything else on all cores.
 define run_all
 @echo "First what is timed, alone on the machine; then the rest."
 @$(SNAKEMAKE) timed $(1) $(RUN)
@@ -65,6 +65,8 @@ check-reference: $(INSTALLED)  ## whether results/paper is what the present sett
 	@$(PY) workflow/scripts/check_reference.py results/paper
 
 sweep: $(INSTALLED)  ## settings varied, a table and a picture: make sweep SWEEP=config/sweeps/rank.yaml
+	@test -f '$(or $(PRESET),Makefile)' || \
+		{ echo "There is no preset $(PRESET): name a file such as PRESET=config/quick.yaml" >&2; exit 1; }
 	@$(SNAKEMAKE) sweep $(if $(PRESET),--configfile $(PRESET)) $(RUN) --config sweep=$(SWEEP) $(if $(SEED),seed=$(SEED))
 	@if made=$$(ls results/*/sweeps/$(SWEEP_NAME)/*.csv results/*/sweeps/$(SWEEP_NAME)/*.png 2>/dev/null); then \
 		echo "The table (also as parquet) and the picture (also as pdf):"; echo "$$made" | sed 's/^/  /'; fi

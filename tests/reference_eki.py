@@ -1,4 +1,4 @@
-"""Textbook ensemble Kalman inversion with every matrix written out: the slow twin of rftune.eki."""
+"""Textbook ensemble Kalman inversion with every matrix written out: the slow twin of rftune.tuning.optimisers.eki."""
 
 from __future__ import annotations
 

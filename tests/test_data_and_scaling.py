@@ -23,6 +23,7 @@ def test_that_a_data_set_is_a_read_only_copy():
     ("inputs", "outputs", "message"),
     [
         (np.ones(3), np.ones((3, 1)), r"inputs must be \(n_samples, n_columns\); got shape \(3,\): pass x\[None, :\]"),
+        (np.ones((3, 1)), np.ones(3), r"outputs must be .* got shape \(3,\): pass y\[:, None\] for one output"),
         (np.ones((3, 2)), np.ones((2, 1)), "one row per sample; got 3 and 2 rows"),
         (np.ones((0, 2)), np.ones((0, 1)), "at least one sample"),
         (

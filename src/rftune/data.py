@@ -28,7 +28,11 @@ def as_matrix(name: str, values: Any, n_columns: int | None = None) -> Array:
     matrix = np.array(values, dtype=np.float64, order="C")
     expected = f"(n_samples, {'n_columns' if n_columns is None else n_columns})"
     if matrix.ndim != 2:
-        hint = "pass x[None, :] for one sample, x[:, None] for one column" if matrix.ndim == 1 else "reshape it"
+        hint = "reshape it"
+        if matrix.ndim == 1:
+            hint = "pass x[None, :] for one sample, x[:, None] for one column"
+            if name == "outputs":
+                hint = "pass y[:, None] for one output, y[None, :] for one sample"
         raise ValueError(f"{name} must be {expected}; got shape {matrix.shape}: {hint}")
     if n_columns is not None and matrix.shape[1] != n_columns:
         raise ValueError(f"{name} must be {expected}; got shape {matrix.shape}")

@@ -11,8 +11,9 @@ from importlib import import_module
 from inspect import isabstract
 from types import ModuleType
 from typing import Annotated, Any, ClassVar, Generic, NamedTuple, Self, TypeVar, cast
+from unicodedata import category
 
-from pydantic import BaseModel, ConfigDict, Field, GetJsonSchemaHandler, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, GetJsonSchemaHandler, model_validator
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 
@@ -55,10 +56,36 @@ def _as_tuple(value: Any) -> Any:
 
 
 class Normal(NamedTuple):
-    """Normal distribution of an unconstrained parameter; in a config [mean, std]."""
+    """Normal distribution of an unconstrained parameter; in a config [mean, std].
 
-    mean: float
-    std: Annotated[float, Field(gt=0)]
+    Unconstrained parameters are logarithms and logits: exp(100) is 3e43.
+    """
+
+    mean: Annotated[float, Field(ge=-100, le=100)]
+    std: Annotated[float, Field(gt=0, le=100)]
+
+
+# A variance whose inverse and square are far within float64.
+Variance = Annotated[float, Field(ge=1e-20, le=1e20)]
+# A number in the equations of a problem, whose fourth power float64 holds with room to spare.
+Coefficient = Annotated[float, Field(ge=-1e6, le=1e6)]
+
+
+def _different(entries: tuple[Any, ...]) -> tuple[Any, ...]:
+    twice = next((entry for place, entry in enumerate(entries) if entry in entries[:place]), None)
+    if twice is not None:
+        raise ValueError(f"{twice!r} stands there twice: once is enough")
+    return entries
+
+
+def _printable(text: str) -> str:
+    if not text.strip() or any(category(letter) in ("Cc", "Cs", "Cn", "Zl", "Zp") for letter in text):
+        raise ValueError(f"must be one line without control characters; got {text!r}")
+    return text
+
+
+Different = AfterValidator(_different)  # of a list: no entry is there twice
+Printable = AfterValidator(_printable)  # of text that figures show
 
 
 class Choice(Settings):
@@ -152,4 +179,4 @@ class Registry(Generic[C]):
         return {"anyOf": [{"enum": self.names()}, *blocks]}
 
 
-__all__ = ["Choice", "Field", "Normal", "Registry", "Settings"]
+__all__ = ["Choice", "Coefficient", "Different", "Field", "Normal", "Printable", "Registry", "Settings", "Variance"]

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import os
-import zipfile
 from dataclasses import replace
 from pathlib import Path
 
-import h5netcdf
 import numpy as np
 import pandas as pd
 import pytest
@@ -16,6 +14,7 @@ import yaml
 from matplotlib.table import Table
 from scipy import stats
 
+import edmf_file
 from rftune import storage
 from rftune.data import Model, Prediction
 from rftune.emulators.base import Task
@@ -40,6 +39,7 @@ from rftune.experiments.results import Listed, Results, Stored
 from rftune.inference import chains, discrepancy, mcmc
 from rftune.inference.settings import SamplingSettings
 from rftune.report import style
+from rftune.report.text import literal
 from rftune.report.verdicts import Evidence
 from rftune.seeding import rng_for
 from rftune.tuning.optimisers.eki import EnsembleKalmanInversion
@@ -208,36 +208,24 @@ def test_that_there_is_one_case():
     assert edmf.cases(file) == {"file": EDMFData(**{**SMALL, "source": "runs.nc"})}
     assert [edmf.is_case(name) for name in ("surrogate", "file", "other")] == [True, True, False]
     left_out = {one.id for one in edmf.artifacts_of(own)} - {one.id for one in edmf.artifacts_of(file)}
-    assert left_out == {"edmf_truth_posterior"}
+    assert left_out == {"edmf_truth_posterior", "F6", "F11", "F12"}
+    why = {one.id: edmf.left_out(one, file) for one in edmf.artifacts}
+    assert why["T6"] == ""
+    assert why["F6"] == "no emulator has the role gp or rf_nonseparable_1"
+    assert why["F12"] == "no emulator has the role rf_untuned or gp or rf_nonseparable_1 or rf_separable_5_1"
+    assert why["edmf_truth_posterior"].startswith("a file has no simulator")
 
 
 # Archives
 
 
-def write_archive(path: Path, names=("b", "a"), n_outputs=3, fill=None) -> tuple[np.ndarray, np.ndarray]:
-    """Four iterations of five members, the last without outputs; columns in the order of ``names``."""
-    rng = np.random.default_rng(0)
-    physical, outputs = rng.uniform(0.1, 0.9, (4, len(names), 5)), rng.normal(size=(4, n_outputs, 5))
-    outputs[3] = np.nan
-    outputs[1, 0, 2] = np.nan if fill is None else fill
-    with h5netcdf.File(path, "w") as file:
-        runs, reference = file.create_group("particle_diags"), file.create_group("reference")
-        runs.dimensions = {"iteration": 4, "param": len(names), "particle": 5, "out_full": n_outputs}
-        runs.create_variable("param", ("param",), data=np.array(names, dtype="S32"))
-        runs.create_variable("phi", ("iteration", "param", "particle"), data=physical)
-        runs.create_variable("g_full", ("iteration", "out_full", "particle"), data=outputs)
-        reference.dimensions = {"out_full": n_outputs, "other": n_outputs}
-        reference.create_variable("y_full", ("out_full",), data=np.arange(float(n_outputs)))
-        reference.create_variable("Gamma_full", ("out_full", "other"), data=np.eye(n_outputs))
-    return physical, outputs
-
-
 AB = parameters({name: {"bounds": [0.0, 1.0], "prior_mean": 0.5} for name in ("a", "b")})
 
 
-@pytest.mark.parametrize("fill", [None, 9.969209968386869e36])
+@pytest.mark.parametrize("fill", [np.nan, 9.969209968386869e36])
 def test_that_columns_are_bound_by_name_and_failed_runs_left_out(tmp_path, fill):
-    physical, outputs = write_archive(tmp_path / "runs.nc", fill=fill)
+    edmf_file.write(tmp_path / "runs.nc", fill=fill)
+    physical, outputs = (edmf_file.values(tmp_path / "runs.nc", f"particle_diags/{name}") for name in ("phi", "g_full"))
     stored = archive.read(str(tmp_path / "runs.nc"), AB)
     inputs, kept, iteration = stored.iterates.runs()
     assert stored.iterates.n_failed == 1
@@ -247,32 +235,13 @@ def test_that_columns_are_bound_by_name_and_failed_runs_left_out(tmp_path, fill)
     np.testing.assert_array_equal(np.bincount(iteration), [5, 4, 5])
 
 
-def test_that_a_zip_archive_is_read_like_the_file_in_it(tmp_path):
-    write_archive(tmp_path / "runs.nc")
-    with zipfile.ZipFile(tmp_path / "runs.zip", "w") as packed:
-        packed.write(tmp_path / "runs.nc", "folder/runs.nc")
-    inside, plain = (archive.read(str(tmp_path / name), AB) for name in ("runs.zip", "runs.nc"))
-    np.testing.assert_array_equal(inside.iterates.inputs, plain.iterates.inputs)
-
-
-def test_that_a_file_that_cannot_be_used_says_why(tmp_path):
-    with pytest.raises(ValueError, match=r"no file at .*: edmf.source must be the path"):
-        archive.read(str(tmp_path / "absent.nc"), AB)
-    (tmp_path / "text.nc").write_text("not netCDF")
-    with pytest.raises(ValueError, match="must be a netCDF file with groups"):
-        archive.read(str(tmp_path / "text.nc"), AB)
-    write_archive(tmp_path / "other.nc", names=("b", "c"))
-    with pytest.raises(ValueError, match=r"has the parameters b, c; edmf.data.parameters names a, b"):
-        archive.read(str(tmp_path / "other.nc"), AB)
-
-
 def settings_of_file(path: Path, *names: str) -> EDMFData:
     entries = {name: {"bounds": [0.0, 1.0], "prior_mean": 0.5} for name in names}
     return EDMFData(**{**SMALL, "source": str(path), "parameters": entries})
 
 
 def test_that_a_file_of_any_size_becomes_training_data(tmp_path):
-    write_archive(tmp_path / "runs.nc", n_outputs=7)
+    edmf_file.write(tmp_path / "runs.nc", n_outputs=7)
     settings = settings_of_file(tmp_path / "runs.nc", "a", "b")
     made = settings.make(np.random.default_rng(0))
     assert settings.shape == (9, 2, 7)
@@ -417,14 +386,17 @@ def test_that_emulators_are_compared_also_where_nothing_was_sampled(tmp_path):
     assert figures.draw_distances(Results([], emulators, shown)) is not None
 
 
+MINE = r"$\mine$"  # which matplotlib would take for a formula, and a wrong one
+
+
 @pytest.fixture
 def of_a_file(tmp_path):
     """Stored results of a file with one of the paper's parameters and another one, and of two emulators.
 
     One of them is in no role, and its chain has not converged.
     """
-    names, found = ("mine", "entrainment_factor"), []
-    write_archive(tmp_path / "runs.nc", names=names, n_outputs=7)
+    names, found = (MINE, "entrainment_factor"), []
+    edmf_file.write(tmp_path / "runs.nc", names=names, n_outputs=7)
     made = settings_of_file(tmp_path / "runs.nc", *names).make(np.random.default_rng(0))
 
     def keep(stage, result, emulator=""):
@@ -451,8 +423,8 @@ def of_a_file(tmp_path):
 
 def test_that_a_file_with_other_parameters_and_emulators_ends_in_tables(of_a_file):
     bounds = of_a_file.tables["T5"].set_index("parameter")
-    assert list(bounds.index) == ["mine", "entrainment_factor"]
-    assert np.isnan(bounds.loc["mine", "paper_prior_mean"])
+    assert list(bounds.index) == [MINE, "entrainment_factor"]
+    assert np.isnan(bounds.loc[MINE, "paper_prior_mean"])
     assert bounds.loc["entrainment_factor", "paper_prior_mean"] == 0.13
     assert {"posterior_process", "posterior_another"} <= set(bounds)
     rows = of_a_file.tables["T6"].set_index("emulator")
@@ -468,8 +440,10 @@ def texts_of(table: Table) -> list[list[str]]:
 
 
 def test_that_a_file_with_other_parameters_and_emulators_ends_in_figures(of_a_file):
-    shown = texts_of(figures.draw_parameters(of_a_file).axes[0].tables[0])
-    assert shown[0][2:] == ["mine", "entrainment_factor"]
+    table = figures.draw_parameters(of_a_file)
+    table.canvas.draw()
+    shown = texts_of(table.axes[0].tables[0])
+    assert shown[0][2:] == [literal(MINE), "entrainment_factor"]
     assert [row[1] for row in shown[-2:]] == ["GP", "something else"]
     assert shown[4][2:] == ["–", "0.13"]  # the paper's prior means
     names = [row[1] for row in texts_of(figures.draw_emulators(of_a_file).axes[0].tables[0])]
@@ -479,14 +453,20 @@ def test_that_a_file_with_other_parameters_and_emulators_ends_in_figures(of_a_fi
     assert [text.get_text() for text in legend.get_texts()] == ["GP", "something else: not converged"]
     assert [line.get_color() for line in legend.get_lines()] == [style.TRUTH, style.EMULATOR]
     assert figure.subfigs[0].axes[-1].get_xlabel() == "entrainment\nfactor"
-    assert figure.subfigs[0].axes[2].get_xlabel() == "mine"
+    assert figure.subfigs[0].axes[2].get_xlabel() == literal(MINE)
+    figure.canvas.draw()
 
 
 def test_that_a_file_with_other_parameters_and_emulators_ends_in_verdicts(of_a_file):
     found = verdicts.compare(Evidence(of_a_file.tables, of_a_file.emulators), PAPER)
     assert {line.quantity.partition(",")[0] for line in found if line.id == "T5"} == {"entrainment_factor"}
     named = [line.quantity for line in found if line.id == "T6" and line.rule.startswith("not compared")]
-    assert [name.rpartition(", ")[2] for name in named] == ["GP"] * 4
+    rows = [name.rpartition(", ")[2] for name in named]
+    assert rows == [*["GP"] * 4, "untuned RF", "separable RF", "nonseparable RF"]
+    unplayed = next(line for line in found if line.quantity == "all numbers, separable RF")
+    assert unplayed.rule == "not compared: no emulator has the role rf_separable_5_1"
+    (near,) = [line for line in found if line.id == "F6" and line.quantity.startswith("distance")]
+    assert near.rule == "not compared: there is no simulator, whose own posterior is the yardstick"
     unknown = Evidence({"T5": of_a_file.tables["T5"].iloc[:1]}, of_a_file.emulators)
     assert verdicts.compare(unknown, PAPER) == []
 
@@ -542,7 +522,7 @@ def test_that_an_interrupted_chain_goes_on_to_the_same_digits(tmp_path, monkeypa
 
 
 def test_that_one_parameter_is_enough_to_start_from(tmp_path):
-    write_archive(tmp_path / "runs.nc", names=("a",))
+    edmf_file.write(tmp_path / "runs.nc", names=("a",))
     made = settings_of_file(tmp_path / "runs.nc", "a").make(np.random.default_rng(0))
     assert sampling.start(made, 6, np.random.default_rng(0)).shape == (6, 1)
 

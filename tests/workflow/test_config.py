@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import re
 from copy import deepcopy
+from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 from conftest import CONFIG, ROOT, tiny_config
 
+import edmf_file
 from rftune.workflow import config as rftune_config
-from rftune.workflow.config import Config, ConfigError, over, read
+from rftune.workflow.config import Config, ConfigError, over, read, without_absent
+from rftune.workflow.plan import Plan
+from rftune.workflow.reporting import exhibits, paper_settings
 
 
 def changed(path: str, value: Any) -> dict[str, Any]:
@@ -95,7 +99,7 @@ def test_that_the_tests_own_config_passes() -> None:
         (
             "ishigami.data.noise_variance",
             0,
-            "ishigami.data.noise_variance must be above 0; got 0 (variance of the training noise)",
+            "ishigami.data.noise_variance must be at least 1e-20; got 0 (variance of the training noise)",
         ),
         (
             "ishigami.data.n_train",
@@ -122,7 +126,7 @@ def test_that_the_tests_own_config_passes() -> None:
             "ishigami.emulators.lowrank.features.rank",
             4,
             "ishigami.emulators.lowrank: rank must be between 1 and 3, the number of frequency entries "
-            "(inputs × outputs); got 4",
+            "(inputs × outputs); got 4: lower it, or set the emulator to null, which leaves it out",
         ),
         (
             "ishigami.emulators.lowrank.tuning.precision",
@@ -248,6 +252,80 @@ def test_that_an_emulator_set_to_null_is_left_out() -> None:
     assert "ishigami.emulators: F1 shows an emulator of role rf, and none has it: give it to one" in problems(
         changed("ishigami.emulators.lowrank", None)
     )
+
+
+PARAMETER = {"bounds": [0.0, 1.0], "prior_mean": 0.5}
+
+
+def with_a_file(path: Path, **changes: Any) -> dict[str, Any]:
+    """The paper's config with a file of the parameters a and b and the emulators that fit it."""
+    names = CONFIG["edmf"]["data"]["parameters"]
+    emulators = dict.fromkeys(("separable_5_1", "separable_chosen"))
+    data = {"parameters": {**dict.fromkeys(names), "a": PARAMETER, "b": PARAMETER}, "truth": dict.fromkeys(names)}
+    edmf = over({"source": str(path), "data": data, "emulators": emulators}, changes)
+    return over(deepcopy(CONFIG), {"experiments": ["edmf"], "edmf": edmf})
+
+
+def test_that_parameters_set_to_null_are_left_out(tmp_path: Path) -> None:
+    edmf_file.write(tmp_path / "runs.nc", n_members=12)
+    config = read(with_a_file(tmp_path / "runs.nc"))
+    (data,) = config.cases["edmf"].values()
+    assert list(data.parameters) == ["a", "b"]
+    assert data.truth == {}
+    assert data.shape == (23, 2, 3)
+    (problem,) = problems(with_a_file(tmp_path / "runs.nc", source=None))
+    assert "got a, b: other parameters need a source" in problem
+
+
+def test_that_null_is_left_out_of_blocks_of_names_alone() -> None:
+    raw = {"edmf": {"source": None, "data": {"truth": {"a": None, "b": 1.0}, "n_members": None}}, "seed": None}
+    kept = {"edmf": {"source": None, "data": {"truth": {"b": 1.0}, "n_members": None}}, "seed": None}
+    assert without_absent(raw) == kept
+
+
+def test_that_a_file_needs_no_emulator_in_a_role(tmp_path: Path) -> None:
+    edmf_file.write(tmp_path / "runs.nc", n_members=12)
+    absent = dict.fromkeys(set(CONFIG["edmf"]["emulators"]) - {"gp"})
+    plan = Plan(read(with_a_file(tmp_path / "runs.nc", emulators=absent)), ROOT)
+    plan.check()
+    assert list(plan.artifacts) == ["T5", "T6"]
+    assert paper_settings(plan) == []
+    why = {entry["id"]: entry["absent"] for entry in exhibits(plan, [])}
+    assert why["F6"] == "no emulator has the role rf_nonseparable_1"
+    assert why["F1"] == "its config leaves it out"
+    assert why["T6"] == ""
+
+
+def test_that_a_setting_which_an_emulator_in_a_role_lacks_is_none(tmp_path: Path) -> None:
+    edmf_file.write(tmp_path / "runs.nc", n_members=12)
+    untuned = {"nonseparable_1": {"tuning": None}}
+    config = read(with_a_file(tmp_path / "runs.nc", emulators=untuned))
+    assert config.setting("edmf@rf_nonseparable_1.tuning.n_features") is None
+    assert config.setting("edmf@rf_nonseparable_1.features.rank") == 1
+
+
+def test_that_more_parameters_than_walkers_are_found_before_any_work(tmp_path: Path) -> None:
+    names = tuple(f"p{i}" for i in range(11))
+    edmf_file.write(tmp_path / "runs.nc", names=names, n_members=15)
+    data = {"parameters": {**dict.fromkeys("ab"), **dict.fromkeys(names, PARAMETER)}}
+    (problem,) = problems(with_a_file(tmp_path / "runs.nc", data=data))
+    said = "sampling.n_walkers must be at least 12 for 11 parameters and the move metropolis; got 10"
+    assert problem == f"edmf: {said}"
+    read(with_a_file(tmp_path / "runs.nc", data=data, sampling={"n_walkers": 12}))
+
+
+def test_that_a_source_in_the_wrong_block_is_no_simulation() -> None:
+    (problem,) = problems(changed("edmf.data.source", "runs.nc"))
+    assert problem == "edmf: source must stand beside data, not in it; got 'runs.nc' there: move it"
+
+
+def test_that_a_rank_that_does_not_fit_a_file_says_what_to_do(tmp_path: Path) -> None:
+    edmf_file.write(tmp_path / "runs.nc", n_members=12)
+    separable = {"separable_5_1": CONFIG["edmf"]["emulators"]["separable_5_1"]}
+    assert problems(with_a_file(tmp_path / "runs.nc", emulators=separable)) == [
+        "edmf.emulators.separable_5_1: rank must be between 1 and 2, the number of inputs; got 5: lower it, or set the "
+        "emulator to null, which leaves it out"
+    ]
 
 
 def test_that_an_unknown_case_of_an_emulator_is_named() -> None:

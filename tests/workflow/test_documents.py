@@ -32,6 +32,15 @@ def test_that_the_published_schema_accepts_the_presets(name: str) -> None:
     validator().validate(yaml.safe_load((ROOT / "config" / name).read_text(encoding="utf-8")))
 
 
+def test_that_the_published_schema_accepts_null_for_a_name_of_ones_own() -> None:
+    left_out = {
+        "data": {"parameters": {"tke_ed_coeff": None}, "truth": {"tke_ed_coeff": None}},
+        "emulators": {"gp": None},
+    }
+    validator().validate(over(CONFIG, {"edmf": left_out}))
+    assert list(validator().iter_errors(over(CONFIG, {"edmf": {"repeats": None}})))
+
+
 @pytest.mark.parametrize(
     "wrong",
     [

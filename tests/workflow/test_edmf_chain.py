@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import os
+import re
+import textwrap
 from collections.abc import Callable, Sequence
+from html import unescape
 from typing import Any
 
 import pandas as pd
 import pytest
-from conftest import CONFIG, Project
+import yaml
+from conftest import CONFIG, ROOT, Project
 
+import edmf_file
 from rftune import storage
 from rftune.workflow.config import over
 
@@ -124,3 +129,68 @@ def test_that_the_public_data_go_the_same_road(make_project: Callable[..., Proje
     assert table["posterior_distance_mean"].isna().all()  # there is no simulator to compare with
     assert table.loc["gp", "test_error_mean"] < 10.0
     assert (project.results / "figures/F6.png").is_file()
+
+
+# The config that docs/edmf.md shows, word by word.
+EXAMPLE = textwrap.dedent(
+    re.search(
+        r"## A file of your own\n.*?\n((?: {4}[^\n]*\n)+)", (ROOT / "docs/edmf.md").read_text("utf-8"), re.DOTALL
+    )[1]
+)
+
+
+@pytest.fixture(scope="module")
+def of_ones_own(make_project: Callable[..., Project]) -> Project:
+    """A run of the example on a file of two parameters and three outputs, with two emulators, in tiny."""
+    project = make_project()
+    absent = dict.fromkeys(set(CONFIG["edmf"]["emulators"]) - {"gp", "nonseparable_1"})
+    sizes = {key: TINY["edmf"][key] for key in ("sampling", "repeats", "defaults")} | {"emulators": absent}
+    for name, text in {"mine": EXAMPLE, "tiny": yaml.safe_dump({"edmf": sizes})}.items():
+        (project.root / f"{name}.yaml").write_text(text, encoding="utf-8")
+    source = project.root / yaml.safe_load(EXAMPLE)["edmf"]["source"]
+    source.parent.mkdir(parents=True)
+    edmf_file.write(source, names=("mixing", "drag"), n_members=12)
+    project.run("--configfile", "mine.yaml", "tiny.yaml", "--cores", "2")
+    return project
+
+
+def test_that_a_file_of_ones_own_ends_in_tables_and_figures(of_ones_own: Project) -> None:
+    results = of_ones_own.root / "results/mine"
+    assert {path.name for path in (results / "figures").iterdir()} == {
+        f"{name}.{suffix}" for name in ("F6", "T5", "T6") for suffix in ("png", "pdf")
+    }
+    parameters = pd.read_csv(results / "tables/T5.csv").set_index("parameter")
+    assert list(parameters.index) == ["drag", "mixing"]
+    assert list(parameters["upper"]) == [1.0, 2.0]
+    assert {"posterior_gp", "posterior_nonseparable_1"} <= set(parameters)
+    emulators = pd.read_csv(results / "tables/T6.csv").set_index("emulator")
+    assert list(emulators.index) == ["prior", "gp", "nonseparable_1"]
+    assert emulators.loc[["gp", "nonseparable_1"], "test_error_mean"].gt(0).all()
+    assert emulators["posterior_distance_mean"].isna().all()
+
+
+def test_that_its_page_says_what_cannot_be_compared(of_ones_own: Project) -> None:
+    page = unescape((of_ones_own.root / "results/mine/report.html").read_text(encoding="utf-8"))
+    sections = dict(re.findall(r'<section id="(\w+)"(.*?)</section>', page, re.DOTALL))
+    missing = {name: re.findall(r"Not part of this run: (.*?)\.</p>", text) for name, text in sections.items()}
+    assert missing["F11"] == ["no emulator has the role rf_convergence"]
+    assert missing["F12"] == ["no emulator has the role rf_untuned or rf_separable_5_1"]
+    assert missing["edmf_truth_posterior"][0].startswith("a file has no simulator")
+    assert missing["F1"] == ["its config leaves it out"]
+    assert [name for name in ("F6", "T5", "T6") if missing[name] or "data:image/png" not in sections[name]] == []
+    verdicts = pd.read_csv(of_ones_own.root / "results/mine/verdicts.csv", keep_default_na=False)
+    unjudged = verdicts.set_index(["id", "quantity"])["rule"]
+    assert unjudged["T6", "all numbers, separable RF"] == "not compared: no emulator has the role rf_separable_5_1"
+    assert "there is no simulator" in unjudged["F6", "distance from the truth's posterior, GP"]
+    assert set(verdicts["id"]) == {"F6", "T6"}
+
+
+def test_that_emulators_that_do_not_fit_a_file_are_told_what_to_do(of_ones_own: Project) -> None:
+    separable = {"separable_5_1": CONFIG["edmf"]["emulators"]["separable_5_1"]}
+    (of_ones_own.root / "more.yaml").write_text(yaml.safe_dump({"edmf": {"emulators": separable}}), encoding="utf-8")
+    done = of_ones_own.snakemake("--dry-run", "--configfile", "mine.yaml", "more.yaml")
+    assert done.returncode != 0
+    assert (
+        "edmf.emulators.separable_5_1: rank must be between 1 and 2, the number of inputs; got 5: lower it, or set the "
+        "emulator to null, which leaves it out"
+    ) in done.stdout

@@ -6,12 +6,15 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import matplotlib.pyplot as plt
 import pandas as pd
 import pytest
 import yaml
 from conftest import CONFIG, ROOT, TINY, Project, tiny_config
 
+from rftune.report.text import literal
 from rftune.workflow.config import ConfigError, over, read
+from rftune.workflow.sweeps.figures import sweep_figure
 from rftune.workflow.sweeps.plan import Sweep, make_sweep
 
 SHIPPED = sorted(path.stem for path in (ROOT / "config/sweeps").glob("*.yaml"))
@@ -189,18 +192,41 @@ def test_that_a_wrong_sweep_ends_before_any_work(make_project: Callable[..., Pro
         ),
         pytest.param(
             with_run(grid={"data.noise_variance": [-1.0]}),
-            "data.noise_variance must be above 0; got -1.0 (variance of the training noise)",
+            "data.noise_variance must be at least 1e-20; got -1.0 (variance of the training noise)",
             id="data out of range",
         ),
         pytest.param(
             with_run(grid={"features.family": ["../low"]}),
-            "features.family must be letters, digits,",
+            "features.family must be at most 80 letters, digits,",
             id="a value that makes no path",
         ),
         pytest.param(with_run(grid=None), "the sweep.runs.0: must have either a grid or a table", id="nothing to vary"),
         pytest.param(with_run(table="a.csv"), "must have either a grid or a table", id="grid and table"),
         pytest.param(with_run(grid=None, table="a.csv"), "a.csv cannot be read (No such file", id="no csv"),
         pytest.param({**RANKS, "runs": RANKS["runs"] * 2}, "two points have these settings", id="the same run twice"),
+        pytest.param(
+            with_run(experiment="complexity"),
+            "experiment must be one of ishigami, sobol_g, lorenz63, edmf; got 'complexity'",
+            id="an experiment without emulators",
+        ),
+        pytest.param(
+            with_run(
+                grid={f"tuning.{name}": list(range(1, 200)) for name in ("n_features", "n_iterations", "n_folds")}
+            ),
+            "a run of a sweep must have at most 10000 points; got 7880599",
+            id="more points than can be planned",
+        ),
+        pytest.param(
+            with_run(grid={"features.rank": ["1" * 90]}),
+            "must be at most 80 letters, digits,",
+            id="too long for a path",
+        ),
+        pytest.param({**RANKS, "title": "a\nb"}, "the sweep.title: must be one line", id="a title of two lines"),
+        pytest.param({**RANKS, "title": "a" * 121}, "the sweep.title must be text of at most 120", id="a long title"),
+        pytest.param(
+            with_run(grid={1: [2]}), "the sweep.runs.0.grid must have text for names; got 1", id="number as name"
+        ),
+        pytest.param(with_run(cases=["standard"] * 2), "cases: 'standard' stands there twice", id="a case twice"),
     ],
 )
 def test_that_a_wrong_sweep_gets_a_sentence(tmp_path: Path, sweep: dict[str, Any], message: str) -> None:
@@ -211,8 +237,84 @@ def test_that_a_wrong_sweep_gets_a_sentence(tmp_path: Path, sweep: dict[str, Any
 
 
 @pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (b"\xff\xfe\x00", "no text"),
+        (b"title: [1", "no yaml: expected ',' or ']', but got '<stream end>' in line 1"),
+        (b"title: 2024-13-13", "no yaml: month must be in 1..12"),
+        (b"[" * 5000, "no yaml: maximum recursion depth exceeded"),
+        (b"title: &a [*a]", "the sweep holds itself, or blocks in hundreds of blocks: write it flat"),
+    ],
+)
+def test_that_a_file_that_is_no_sweep_is_one_sentence(tmp_path: Path, content: bytes, reason: str) -> None:
+    path = tmp_path / "mine.yaml"
+    path.write_bytes(content)
+    with pytest.raises(ConfigError) as caught:
+        make_sweep(read(over(CONFIG, {"sweep": str(path)})), names)
+    assert reason in str(caught.value)
+
+
+def test_that_a_folder_is_no_sweep(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"no sweep can be read at .* \(Is a directory\): name a file"):
+        make_sweep(read(over(CONFIG, {"sweep": str(tmp_path)})), names)
+
+
+@pytest.mark.parametrize("name", ["my sweep", ".hidden", "a$b", "é", "x" * 100])
+def test_that_a_sweeps_name_can_name_a_folder(tmp_path: Path, name: str) -> None:
+    path = tmp_path / f"{name}.yaml"
+    path.write_text(yaml.safe_dump(RANKS), encoding="utf-8")
+    with pytest.raises(ConfigError, match="a sweep's file names a folder: its name must be at most 80 letters"):
+        make_sweep(read(over(CONFIG, {"sweep": str(path)})), names)
+
+
+def test_that_a_sweep_of_an_experiment_that_is_not_run_is_checked_too(tmp_path: Path) -> None:
+    """Its block is read, and its data are not looked at before."""
+    ranks = {**RANKS["runs"][0], "experiment": "sobol_g", "grid": {"features.max_rank": [1]}}
+    alone = over(CONFIG, {"experiments": ["ishigami"]})
+    assert len(planned({**RANKS, "runs": [ranks]}, tmp_path, alone).points) == len(CONFIG["sobol_g"]["dimensions"])
+    with pytest.raises(ConfigError, match=r"sobol_g\.data: n_train must be between 1 and the design's 8192 rows"):
+        planned({**RANKS, "runs": [ranks]}, tmp_path, over(alone, {"sobol_g": {"data": {"n_train_per_input": 10**9}}}))
+
+
+def test_that_the_first_points_of_a_large_grid_are_planned_at_once(tmp_path: Path) -> None:
+    grid = {
+        f"tuning.{name}": list(range(2, 200)) for name in ("n_features", "n_iterations", "noise_draws", "fresh_draws")
+    }
+    found = planned(with_run(grid=grid), tmp_path, over(CONFIG, {"sweep_points": 3}))
+    assert [point.values["fresh_draws"] for point in found.points] == [2, 3, 4]
+
+
+def test_that_a_setting_in_a_block_of_the_data_is_varied(tmp_path: Path) -> None:
+    grid = {"data.parameters.entrainment_factor.prior_mean": [0.2, 0.3]}
+    found = planned(with_run(experiment="edmf", emulator="shared", grid=grid), tmp_path)
+    means = [point.data.plain()["parameters"]["entrainment_factor"]["prior_mean"] for point in found.points]
+    assert means == [0.2, 0.3]
+
+
+def test_that_the_names_of_a_point_fit_a_path(tmp_path: Path) -> None:
+    grid = {f"tuning.{name}": ["1" * 70] for name in ("n_features", "n_iterations", "noise_draws")}
+    with pytest.raises(ConfigError, match="folders have names of at most 200 characters: vary fewer settings"):
+        planned(with_run(grid=grid), tmp_path)
+
+
+@pytest.mark.parametrize("title", ["from 1 $ to 2 $ \\frac{", "$x^$", "100 %"])
+def test_that_a_title_is_drawn_letter_by_letter(title: str) -> None:
+    point = {"experiment": "ishigami", "case": "standard", "emulator": "a", "repeat": 0, "failure": ""}
+    rows = [{**point, "rank": rank, "test_error": 0.1 * rank, "seconds": 1.0} for rank in (1, 2, 3)]
+    figure = sweep_figure(pd.DataFrame(rows), ["rank"], title)
+    figure.canvas.draw()
+    (heading,) = [text for text in figure.texts if text.get_text() == literal(title)]
+    assert heading._preprocess_math(heading.get_text()) == (title, False)
+    plt.close(figure)
+
+
+@pytest.mark.parametrize(
     ("csv", "message"),
     [
+        ("features.rank,features.rank\n1,2\n", "has two columns 'features.rank'"),
+        ("features.rank\n" + "1\n" * 10_001, "a run of a sweep must have at most 10000 points; got 10001"),
+        ("features.rank\n[\n", "features.rank must be at most 80 letters, digits, '.', '+' or '-'; got '['"),
+        ("features.rank\n" + "1" * 200_000, "a.csv cannot be read (field larger than field limit"),
         ("", "must have a line of setting names and at least one line of values"),
         ("features.rank\n", "must have a line of setting names and at least one line of values"),
         (

@@ -2,6 +2,7 @@
 
 
 rule analyse:
+    """What the experiment is after, for every repeat of an emulator."""
     input:
         unpack(plan.analysed),
         data=f"{CASE}/data.nc",
@@ -16,7 +17,7 @@ rule analyse:
     resources:
         **ask.of("analyse"),
     params:
-        settings=plan.block("analysis"),
+        **told(settings=plan.block("analysis")),
         code=plan.code("analyse"),
     script:
         "../scripts/analyse.py"
@@ -24,6 +25,7 @@ rule analyse:
 
 # The truth goes the same road as the emulators.
 rule analyse_truth:
+    """What the experiment is after, of the truth."""
     input:
         unpack(plan.true_posterior),
         data=f"{CASE}/data.nc",
@@ -38,7 +40,7 @@ rule analyse_truth:
     resources:
         **ask.of("analyse_truth"),
     params:
-        settings=plan.block("truth"),
+        **told(settings=plan.block("truth")),
         code=plan.code("analyse_truth"),
     script:
         "../scripts/analyse_truth.py"
@@ -47,6 +49,7 @@ rule analyse_truth:
 for experiment in plan.compared:
 
     rule:
+        """The analyses of all emulators of an experiment."""
         name:
             f"analyse_{experiment}"
         input:

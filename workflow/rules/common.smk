@@ -1,6 +1,7 @@
 # What only Snakemake can say: the config that it merged, the plan made of it (rftune.workflow), and what happens at a start.
 
 import gc
+import re
 import sys
 from pathlib import Path
 
@@ -18,8 +19,10 @@ if (ROOT / "src/rftune").is_dir():
     sys.path.insert(0, str(ROOT / "src"))
 from rftune.workflow import config as settings
 from rftune.workflow import folders, jobs, record, reporting
+from rftune.workflow.comparison import told
+from rftune.workflow.messages import nearest
 from rftune.workflow.plan import Plan
-from rftune.workflow.resources import Demand
+from rftune.workflow.resources import Demand, NoSlurm, check_slurm
 from rftune.workflow.sweeps.plan import make_sweep
 
 jobs.use_library(ROOT / "src")
@@ -40,7 +43,7 @@ try:
     else:
         SWEEP = make_sweep(checked, point_names)
         plan = Plan(SWEEP.config, ROOT, SWEEP.runs, SWEEP.cases)
-    folders.check_place(plan.results)
+    folders.check_place(plan.results, only_looks=workflow.output_settings.dryrun)
     ask = Demand(plan)
 except (settings.ConfigError, folders.FolderError) as error:
     raise WorkflowError(str(error)) from None
@@ -62,8 +65,10 @@ wildcard_constraints:
 
 onstart:
     try:
+        if workflow.executor_plugin.name == "slurm":
+            check_slurm()
         CLAIMED.append(folders.claim(plan.results, f"{plan.logs}/run.lock"))
-    except folders.FolderError as error:
+    except (folders.FolderError, NoSlurm) as error:
         raise WorkflowError(str(error)) from None
     # Snakemake 9 looks for jobs that its limit of 100 starts a second has held back, and begins one more such look a second
     # with every job that ends: after some hundred jobs that takes a core. On one machine nothing is held back.
@@ -75,8 +80,30 @@ onstart:
         workflow.scheduler.job_rate_limiter = None
 
 
+# Of an exception in an input function Snakemake prints a page; of this one the sentence.
 def unnamed_sweep(wildcards):
-    raise WorkflowError("no sweep is named: snakemake sweep --config sweep=config/sweeps/rank.yaml")
+    sys.exit("no sweep is named: snakemake sweep --config sweep=config/sweeps/rank.yaml")
+
+
+def no_such_target(wildcards):
+    known = sorted(known.name for known in workflow.rules if not known.has_wildcards())
+    hint = nearest(wildcards.target, known, "there are")
+    sys.exit(f"there is no target {wildcards.target}; {hint} (snakemake --list describes them)")
+
+
+def unknown_names():
+    """What a mistyped target may look like: a plain name, and not that of a file which data are read from."""
+    read = {
+        path for cases in plan.cases.values() for case in cases.values() for path in [getattr(case, "source", None)]
+    }
+    return "".join(f"(?!{re.escape(path)}$)" for path in sorted(filter(None, read))) + "[A-Za-z0-9_]+"
+
+
+def describe_artifacts():
+    """For snakemake --list."""
+    for known in workflow.rules:
+        if known.name in plan.artifacts:
+            known.docstring = reporting.title(known.name)
 
 
 def reported(path, artifact):

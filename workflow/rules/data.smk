@@ -2,11 +2,13 @@
 
 
 rule begin:
+    """The mark that a run has begun."""
     output:
         touch(BEGUN),
 
 
 rule data:
+    """Training data, prediction points and truth of a case."""
     input:
         plan.source,
     output:
@@ -21,7 +23,7 @@ rule data:
     resources:
         **ask.of("data"),
     params:
-        settings=plan.data_settings,
+        **told(settings=plan.data_settings),
         code=plan.code("data"),
     script:
         "../scripts/data.py"
@@ -29,6 +31,7 @@ rule data:
 
 # A bad data file is found here, before long work is started or an earlier result is replaced.
 rule check_data:
+    """The check of a data file, before long work is started."""
     input:
         data=f"{CASE}/data.nc",
     output:
@@ -51,6 +54,7 @@ rule check_data:
 for experiment in plan.compared:
 
     rule:
+        """The data of all cases of an experiment, checked."""
         name:
             f"data_{experiment}"
         input:

@@ -3,6 +3,7 @@
 for artifact in plan.artifacts:
 
     rule:
+        """A figure, or a table as a picture."""
         name:
             artifact
         input:
@@ -22,6 +23,6 @@ for artifact in plan.artifacts:
         resources:
             **ask.of("figure"),
         params:
-            **plan.told(artifact, "figure"),
+            **told(**plan.told(artifact, "figure")),
         script:
             "../scripts/figure.py"

@@ -3,6 +3,7 @@
 
 # It claims all cores, so that it runs alone.
 rule measure:
+    """Measured costs, alone on the machine."""
     output:
         f"{plan.results}/{{experiment}}/measured.csv",
     log:
@@ -15,7 +16,7 @@ rule measure:
     resources:
         **ask.of("measure"),
     params:
-        settings=lambda wildcards: plan.config.blocks[wildcards.experiment].plain(),
+        **told(settings=lambda wildcards: plan.config.blocks[wildcards.experiment].plain()),
         seed=plan.config.run.seed,
         code=plan.code("measure"),
     script:

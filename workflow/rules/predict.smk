@@ -2,6 +2,7 @@
 
 
 rule predict:
+    """What the experiment asks of a tuned emulator, for a chunk of repeats."""
     input:
         data=f"{CASE}/data.nc",
         tuned=f"{CASE}/{{emulator}}/tuned-{{repeats}}.nc",
@@ -19,7 +20,7 @@ rule predict:
     resources:
         **ask.of("predict"),
     params:
-        settings=plan.settings("predict"),
+        **told(settings=plan.settings("predict")),
         code=plan.code("predict"),
     script:
         "../scripts/predict.py"
@@ -28,6 +29,7 @@ rule predict:
 for experiment in plan.compared:
 
     rule:
+        """The predictions of all emulators of an experiment."""
         name:
             f"predict_{experiment}"
         input:

@@ -5,6 +5,7 @@
 
 
 rule verdicts:
+    """The paper's numbers beside ours, and what to make of them."""
     input:
         list(plan.tables.values()),
         list(plan.curves.values()),
@@ -22,12 +23,13 @@ rule verdicts:
     resources:
         **ask.of("verdicts"),
     params:
-        **reporting.judged(plan),
+        **told(**reporting.judged(plan)),
     script:
         "../scripts/verdicts.py"
 
 
 rule report:
+    """The page that shows everything beside the paper."""
     input:
         [plan.pictures(artifact)[0] for artifact in plan.artifacts],
         list(plan.tables.values()),
@@ -47,11 +49,13 @@ rule report:
         **ask.of("report"),
         n_cores=lambda wildcards: workflow.cores or 1,
     params:
-        exhibits=reporting.exhibits(plan, workflow.configfiles),
+        **told(
+            exhibits=reporting.exhibits(plan, workflow.configfiles),
+            made_with=record.made_with(plan),
+        ),
         experiments=list(plan.config.blocks),
         seeds=plan.config.seeds,
         benchmarks=plan.benchmarks,
-        made_with=record.made_with(plan),
         texts=reporting.texts(),
         code=plan.code("report"),
     script:

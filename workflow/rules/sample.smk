@@ -2,6 +2,7 @@
 
 
 rule sample:
+    """Samples of the posterior with an emulator in the likelihood."""
     input:
         data=f"{CASE}/data.nc",
         tuned=f"{CASE}/{{emulator}}/tuned-{{repeats}}.nc",
@@ -17,15 +18,18 @@ rule sample:
     resources:
         **ask.of("sample"),
     params:
-        settings=plan.settings("sample"),
-        sampling=plan.block("sampling"),
-        likelihood=plan.block("likelihood"),
+        **told(
+            settings=plan.settings("sample"),
+            sampling=plan.block("sampling"),
+            likelihood=plan.block("likelihood"),
+        ),
         code=plan.code("sample"),
     script:
         "../scripts/sample.py"
 
 
 rule sample_truth:
+    """Samples of the posterior with the truth in the likelihood."""
     input:
         data=f"{CASE}/data.nc",
         checked=ancient(f"{CASE}/data.checked"),
@@ -41,7 +45,7 @@ rule sample_truth:
     resources:
         **ask.of("sample_truth"),
     params:
-        sampling=plan.block("sampling"),
+        **told(sampling=plan.block("sampling")),
         code=plan.code("sample_truth"),
     script:
         "../scripts/sample_truth.py"

@@ -2,6 +2,7 @@
 
 
 rule sweep_table:
+    """The table of the sweep, a row per repeat of every point."""
     input:
         BEGUN,
         SWEEP.paths(plan),
@@ -17,13 +18,14 @@ rule sweep_table:
     resources:
         **ask.of("sweep_table"),
     params:
-        sources=SWEEP.sources(plan),
+        **told(sources=SWEEP.sources(plan)),
         code=plan.code("sweep_table"),
     script:
         "../scripts/sweep_table.py"
 
 
 rule sweep_figure:
+    """The picture of the sweep: error and time against each varied setting."""
     input:
         table=rules.sweep_table.output.parquet,
     output:

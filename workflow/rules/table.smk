@@ -3,6 +3,7 @@
 for artifact in plan.tables:
 
     rule:
+        """A table as csv, with the paper's values beside ours."""
         name:
             f"{artifact}_csv"
         input:
@@ -22,6 +23,6 @@ for artifact in plan.tables:
         resources:
             **ask.of("table"),
         params:
-            **plan.told(artifact, "table"),
+            **told(**plan.told(artifact, "table")),
         script:
             "../scripts/table.py"

@@ -2,6 +2,7 @@
 
 
 rule tune:
+    """Hyperparameters of an emulator, for a chunk of repeats."""
     input:
         data=f"{CASE}/data.nc",
         checked=ancient(f"{CASE}/data.checked"),  # waits for the check; a new check of old data retunes nothing
@@ -19,7 +20,7 @@ rule tune:
         **ask.of("tune"),
         n_workers=ask.workers,
     params:
-        settings=plan.settings("tune"),
+        **told(settings=plan.settings("tune")),
         repeats=plan.repeat_range,
         code=plan.code("tune"),
     script:
@@ -29,6 +30,7 @@ rule tune:
 for experiment in plan.compared:
 
     rule:
+        """The tunings of all emulators of an experiment."""
         name:
             f"tune_{experiment}"
         input:

@@ -32,7 +32,7 @@ import numpy as np
 import xarray as xr
 from pydantic import ConfigDict
 
-from rftune.settings import Field, Settings
+from rftune.settings import Different, Field, Printable, Settings
 
 PACKAGE = "rftune.experiments"
 
@@ -60,15 +60,19 @@ class EmulatorEntry(Settings):
     model_config = ConfigDict(extra="allow")
 
     kind: str = Field(description="kind of emulator")
-    label: str | None = Field(None, min_length=1, description="what figures call it; null for its own name")
+    label: Annotated[str, Field(min_length=1, max_length=60), Printable] | None = Field(
+        None, description="what figures call it; null for its own name"
+    )
     role: Name | None = Field(
         None, description="what it stands for in figures, tables and verdicts; each experiment lists its roles"
     )
     repeats: Count | None = Field(None, description="re-tunings, no more than the experiment's; null for as many")
-    cases: tuple[str, ...] | None = Field(None, min_length=1, description="the only cases that it runs in")
+    cases: Annotated[tuple[str, ...], Field(min_length=1), Different] | None = Field(
+        None, description="the only cases that it runs in"
+    )
     root_seed_only: bool = Field(False, description="whether it is left out at the further seeds")
     timed: bool = Field(False, description="whether its tuning claims all cores, to be timed (root seed)")
-    n_workers: Annotated[int, Field(ge=1)] | Literal["all"] | None = Field(
+    n_workers: Annotated[int, Field(ge=1, le=1024)] | Literal["all"] | None = Field(
         None, description="threads of its tuning; all for as many as its job claims; null for the config's"
     )
     sampled: bool = Field(True, description="whether a posterior is sampled with it, where parameters are inferred")
@@ -83,10 +87,8 @@ class ExperimentSettings(Settings):
     """An experiment's block in the config; subclasses add what its stages read."""
 
     repeats: Count = Field(description="re-tunings on the same data; no emulator has more")
-    further_repeats: Annotated[int, Field(ge=1)] | None = Field(
-        None, description="most re-tunings at the further seeds; null for as many"
-    )
-    repeats_per_job: int = Field(1, ge=1, description="repeats that share one job; changes no result")
+    further_repeats: Count | None = Field(None, description="most re-tunings at the further seeds; null for as many")
+    repeats_per_job: Count = Field(1, description="repeats that share one job; changes no result")
     emulators: dict[str, EmulatorEntry] = Field(
         min_length=1, description="the emulators that are compared; one that is set to null is not run"
     )
@@ -167,6 +169,11 @@ class Artifact:
     tables: tuple[str, ...] = ()
     curve: str | None = None
 
+    @property
+    def roles(self) -> tuple[str, ...]:
+        """Roles that must be played for it, each once."""
+        return tuple(dict.fromkeys(role for need in self.needs if not need.if_run for role in need.roles))
+
 
 class Experiment(ABC):
     """One of the problems that emulators are compared on."""
@@ -192,7 +199,11 @@ class Experiment(ABC):
 
     def artifacts_of(self, settings: Any) -> tuple[Artifact, ...]:
         """The artifacts that can be made with the experiment's block."""
-        return self.artifacts
+        return tuple(one for one in self.artifacts if not self.left_out(one, settings))
+
+    def left_out(self, artifact: Artifact, settings: Any) -> str:
+        """Why an artifact cannot be made with the experiment's block; empty where it can, or where that is plain."""
+        return ""
 
     def module(self, name: str) -> str | None:
         """Full name of the module that a stage calls; None where there is none."""

@@ -14,7 +14,7 @@ from rftune.data import Array, Dataset
 from rftune.experiments.base import DataSettings
 from rftune.experiments.protocol import OUTCOME, pack_data
 from rftune.experiments.results import succeeded
-from rftune.settings import Field, Settings
+from rftune.settings import Field, Settings, Variance
 
 # A Saltelli design is balanced where the number of its base samples is a power of two.
 PowerOfTwo = Literal[2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384, 32768, 65536]
@@ -29,7 +29,7 @@ class BootstrapSettings(Settings):
 class DesignSettings(DataSettings):
     """Data on a Saltelli design of a function."""
 
-    noise_variance: float = Field(gt=0, description="variance of the training noise")
+    noise_variance: Variance = Field(description="variance of the training noise")
     n_base: PowerOfTwo = Field(description="Saltelli base samples, a power of two; (2d + 2) rows each")
 
     @model_validator(mode="after")

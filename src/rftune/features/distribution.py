@@ -32,7 +32,9 @@ class Tails(Settings):
     """
 
     tail: Literal["normal", "student", "cauchy", "laplace"] = Field("normal", description="tail of the frequencies")
-    degrees_of_freedom: float = Field(3.0, gt=0, description="ν of the student tail; the others do not look at it")
+    degrees_of_freedom: float = Field(
+        3.0, ge=0.1, le=1e6, description="ν of the student tail; the others do not look at it"
+    )
     mixing: Literal["joint", "independent"] = Field(
         "joint", description="one random scale per feature, or one per latent number"
     )
@@ -212,19 +214,22 @@ def make_structure(
         raise ValueError(f"max_rank must stand beside rank null; got {max_rank} beside rank {rank}")
     if not (separable or isinstance(rank, tuple)):
         size = n_inputs * n_outputs
-        space = Space(size, _rank(family, size, rank, max_rank), n_inputs, prior.log_scale)
+        entries = "the number of frequency entries (inputs × outputs)"
+        space = Space(size, _rank(family, size, rank, max_rank, entries), n_inputs, prior.log_scale)
         return Nonseparable(n_inputs, n_outputs, Side(family, space), prior, tails)
     if isinstance(rank, int):
         raise ValueError(f"a separable structure has a pair of ranks, (input, output), or null; got {rank}")
     input_rank, output_rank = rank or (None, None)
     outer = family.of_outputs()
-    inner_space = Space(n_inputs, _rank(family, n_inputs, input_rank, max_rank), n_inputs, prior.log_scale)
-    outer_space = Space(n_outputs, _rank(outer, n_outputs, output_rank, max_rank), 1, Normal(0.0, 0.5))
+    inner_rank = _rank(family, n_inputs, input_rank, max_rank, "the number of inputs")
+    outer_rank = _rank(outer, n_outputs, output_rank, max_rank, "the number of outputs")
+    inner_space = Space(n_inputs, inner_rank, n_inputs, prior.log_scale)
+    outer_space = Space(n_outputs, outer_rank, 1, Normal(0.0, 0.5))
     return Separable(Side(family, inner_space), Side(outer, outer_space), prior, tails)
 
 
-def _rank(family: Family, size: int, rank: int | None, max_rank: int | None) -> int | None:
-    """The rank in a space of this size: the one that is asked for, or the largest."""
+def _rank(family: Family, size: int, rank: int | None, max_rank: int | None, entries: str) -> int | None:
+    """The rank in a space of this size, which is a number of ``entries``: the one that is asked for, or the largest."""
     if not family.has_rank:
         if rank is not None:
             raise ValueError(f"the {family.kind_name()} family has no rank; got rank {rank}: leave it out")
@@ -233,6 +238,7 @@ def _rank(family: Family, size: int, rank: int | None, max_rank: int | None) -> 
         return min(max_rank or size, size)
     if not 1 <= rank <= size:
         raise ValueError(
-            f"rank must be between 1 and {size}, the number of frequency entries (inputs × outputs); got {rank}"
+            f"rank must be between 1 and {size}, {entries}; got {rank}: lower it, or set the emulator to null, which "
+            f"leaves it out"
         )
     return rank

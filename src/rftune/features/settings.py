@@ -11,7 +11,7 @@ from rftune.features.distribution import Prior, Structure, Tails, make_structure
 from rftune.features.drawn import Features, draw
 from rftune.features.family import FAMILIES, Family
 from rftune.features.feature_map import MAPS, FeatureMap
-from rftune.settings import Field, Settings
+from rftune.settings import Different, Field, Settings
 
 PositiveRank = Annotated[int, Field(ge=1)]
 
@@ -25,7 +25,7 @@ class FeatureSettings(Settings):
     rank: PositiveRank | tuple[PositiveRank, PositiveRank] | None = Field(
         None, description="rank of the structure; [input, output] for a separable one; null for full rank or none"
     )
-    rank_candidates: tuple[PositiveRank | tuple[PositiveRank, PositiveRank], ...] | None = Field(
+    rank_candidates: Annotated[tuple[PositiveRank | tuple[PositiveRank, PositiveRank], ...], Different] | None = Field(
         None, min_length=2, description="ranks, simplest first, of which the best on a validation split is taken"
     )
     max_rank: int | None = Field(None, ge=1, description="largest rank that rank null stands for; null for no limit")
@@ -39,7 +39,10 @@ class FeatureSettings(Settings):
     draw: Tails = Field(Tails(), description="tails of the frequencies")
     prior: Prior = Field(Prior(), description="prior of the hyperparameters; families have more of their own")
     untuned_draws: int = Field(
-        30, ge=2, description="draws of the prior whose mean an untuned emulator takes for hyperparameters"
+        30,
+        ge=2,
+        le=1_000_000,
+        description="draws of the prior whose mean an untuned emulator takes for hyperparameters",
     )
 
     def structure(self, n_inputs: int, n_outputs: int) -> Structure:

@@ -195,7 +195,7 @@ def _checked_start(start: Any, settings: SamplingSettings) -> Array:
     """The start as (n_walkers, n_parameters), or what is wrong with its shape."""
     checked = as_matrix("start", start)
     n_walkers, n_parameters = checked.shape
-    least = n_parameters + 1 if settings.adapts else 2 * n_parameters
+    least = settings.least_walkers(n_parameters)
     if n_walkers != settings.n_walkers or n_walkers < least:
         raise ValueError(
             f"start must be (n_walkers, n_parameters), n_walkers = {settings.n_walkers} as in the settings and at "

@@ -22,11 +22,18 @@ class SamplingSettings(Settings):
         "emcee's ensemble moves, in which walkers propose along their differences",
     )
     n_walkers: int = Field(
-        20, ge=2, description="chains, above the number of parameters; for ensemble moves at least twice that"
+        20,
+        ge=2,
+        le=10_000,
+        description="chains, above the number of parameters; for ensemble moves at least twice that",
     )
-    n_steps: int = Field(100_000, ge=1, description="kept steps, rounded up to the same number for each walker")
-    min_burn_in: int = Field(20_000, ge=0, description="least steps before them, rounded up to whole blocks")
-    max_burn_in: int = Field(200_000, ge=0, description="most steps before them")
+    n_steps: int = Field(
+        100_000, ge=1, le=100_000_000, description="kept steps, rounded up to the same number for each walker"
+    )
+    min_burn_in: int = Field(
+        20_000, ge=0, le=100_000_000, description="least steps before them, rounded up to whole blocks"
+    )
+    max_burn_in: int = Field(200_000, ge=0, le=100_000_000, description="most steps before them")
     block: int = Field(4_000, ge=1, description="steps between adaptations and checkpoints, at least 10 of each walker")
     acceptance: float = Field(0.25, gt=0, lt=1, description="share of accepted random-walk proposals aimed at")
     jump_every: int = Field(
@@ -56,6 +63,10 @@ class SamplingSettings(Settings):
     def adapts(self) -> bool:
         """Whether the move has a proposal to adapt."""
         return self.move == "metropolis"
+
+    def least_walkers(self, n_parameters: int) -> int:
+        """The fewest that span the space; an ensemble move proposes with half of them."""
+        return n_parameters + 1 if self.adapts else 2 * n_parameters
 
     def rounds(self, n_steps: int) -> int:
         """Steps of each walker that make at least n_steps over all."""

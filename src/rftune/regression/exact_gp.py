@@ -36,7 +36,7 @@ _INDEFINITE = (
 TIME_LIMIT = "time limit"
 
 
-PositiveNumber = Annotated[float, Field(gt=0)]
+PositiveNumber = Annotated[float, Field(ge=1e-20, le=1e20)]
 
 
 class SearchSettings(Settings):
@@ -45,8 +45,8 @@ class SearchSettings(Settings):
     implementation: Literal["fast", "sklearn"] = Field(
         "fast", description="this suite's likelihood with analytic gradient, or scikit-learn's with the same optimiser"
     )
-    max_iterations: int = Field(1000, ge=1, description="L-BFGS-B iterations per start")
-    n_restarts: int = Field(0, ge=0, description="random starts beside the first")
+    max_iterations: int = Field(1000, ge=1, le=1_000_000, description="L-BFGS-B iterations per start")
+    n_restarts: int = Field(0, ge=0, le=10_000, description="random starts beside the first")
     lengthscale_bounds: tuple[PositiveNumber, PositiveNumber] = Field(
         (1e-2, 1e3), description="[low, high] in standard deviations of the input"
     )
@@ -55,7 +55,7 @@ class SearchSettings(Settings):
         description="[low, high] in noise variances; above 1e11 float64 loses the unit noise beside the kernel",
     )
     time_limit: float | None = Field(
-        None, gt=0, description="seconds after which each climb is stopped and counts as failed; null for none"
+        None, gt=0, le=1e9, description="seconds after which each climb is stopped and counts as failed; null for none"
     )
 
     @model_validator(mode="after")

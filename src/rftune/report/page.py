@@ -39,6 +39,8 @@ class Exhibit:
         Path of its title and of what to see, also the caption in Snakemake's own report.
     picture, table
         Paths of png and csv; None where this run does not make them.
+    absent
+        Why it does not; empty where it does.
     command
         What remakes it.
     """
@@ -49,6 +51,7 @@ class Exhibit:
     caption: str
     picture: str | None = None
     table: str | None = None
+    absent: str = ""
     command: str = ""
 
     @property

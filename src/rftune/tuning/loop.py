@@ -33,21 +33,25 @@ class TuningSettings(ObjectiveSettings):
     optimiser: Annotated[Optimiser[Any], OPTIMISERS] = Field(
         default_factory=OPTIMISERS.default, description="search for the hyperparameters"
     )
-    n_iterations: int = Field(20, ge=1, description="how often the optimiser is asked and told")
+    n_iterations: int = Field(20, ge=1, le=100_000, description="how often the optimiser is asked and told")
     result: Literal["final", "best"] = Field(
         "final", description="the last estimate, or the one with the smallest objective on fresh draws"
     )
-    fresh_draws: int = Field(8, ge=1, description="draws that judge the outcome")
+    fresh_draws: int = Field(8, ge=1, le=100_000, description="draws that judge the outcome")
     plateau_patience: int | None = Field(
         None, ge=1, description="iterations without progress after which the search stops; null for never"
     )
     plateau_tolerance: float = Field(0.01, ge=0, lt=1, description="relative fall of the objective that is progress")
     max_restarts: int = Field(
-        2, ge=0, description="restarts, from a fresh draw, of a tuning that ends at the zero predictor"
+        2, ge=0, le=1000, description="restarts, from a fresh draw, of a tuning that ends at the zero predictor"
     )
     trap_threshold: float = Field(
         0.01, ge=0, lt=1, description="share of the data's mean square below which a predictor is called zero"
     )
+
+    def check(self, n_samples: int, n_outputs: int) -> None:
+        super().check(n_samples, n_outputs)
+        self.optimiser.check(self.n_data(n_samples, n_outputs))
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import model_validator
 
+from rftune import memory
 from rftune.data import Array, Dataset
 from rftune.features import kernels
 from rftune.features.drawn import Features
@@ -29,13 +30,13 @@ class ObjectiveSettings(Settings):
     """How hyperparameters are judged."""
 
     n_features: int = Field(150, ge=1, description="M, features drawn for each evaluation")
-    validation_fraction: float = Field(0.2, gt=0, lt=1, description="share of the data in one validation fold")
+    validation_fraction: float = Field(0.2, ge=1e-6, lt=1, description="share of the data in one validation fold")
     n_folds: int = Field(2, ge=1, description="disjoint validation folds that are stacked")
     rows: Literal["full", "validation"] = Field(
         "full", description="the paper's objective, or without the rows ‖β‖/√M and √logdet that regularise"
     )
     noise_draws: int = Field(
-        20, ge=2, description="evaluations at the prior mean from which the covariance Γ is estimated"
+        20, ge=2, le=100_000, description="evaluations at the prior mean from which the covariance Γ is estimated"
     )
     precision: Literal["float64", "float32"] = Field(
         "float64", description="of features and Gram matrices; the solves are in float64"
@@ -49,6 +50,17 @@ class ObjectiveSettings(Settings):
                 f"got {self.n_folds} × {self.validation_fraction}"
             )
         return self
+
+    def n_data(self, n_samples: int, n_outputs: int) -> int:
+        """Entries of z."""
+        return self.n_folds * (self.fold_size(n_samples) * n_outputs + (2 if self.rows == "full" else 0))
+
+    def check(self, n_samples: int, n_outputs: int) -> None:
+        """Raise a ValueError when the settings do not fit data of this size."""
+        n_data, n_features = self.n_data(n_samples, n_outputs), self.n_features
+        numbers = n_features * ((2 + self.n_folds) * n_features + n_data)
+        memory.check(numbers, f"tuning with {n_features} features", "lower tuning.n_features")
+        memory.check(n_data * self.noise_draws, f"{self.noise_draws} draws of the noise", "lower tuning.noise_draws")
 
     def fold_size(self, n_samples: int) -> int:
         """Number of samples in one validation fold; an error when the data are too few."""

@@ -82,6 +82,10 @@ S = TypeVar("S")
 class Optimiser(Choice, ABC, Generic[S]):
     """A search for the parameters of an inverse problem; S is the type of its state, which it never changes."""
 
+    def check(self, n_data: int) -> None:
+        """Raise a ValueError when the settings do not fit a problem with so many data."""
+        return None
+
     @abstractmethod
     def start(self, problem: Problem, rng: Generator) -> S:
         """The state before anything is evaluated."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, get_origin
 
 import yaml
 from pydantic import ValidationError
@@ -16,8 +16,10 @@ from pydantic import ValidationError
 from rftune.emulators.base import EMULATORS, Emulator
 from rftune.emulators.listed import Listed
 from rftune.experiments.base import NAME, DataSettings, EmulatorEntry, Experiment, ExperimentSettings, experiments
-from rftune.settings import Field, Settings
-from rftune.workflow.messages import sentences
+from rftune.paths import PlannedPath
+from rftune.report.text import literal
+from rftune.settings import Different, Field, Settings
+from rftune.workflow.messages import UNREADABLE, among, one_line, sentences, short, spelled, why_unreadable
 
 
 class ConfigError(ValueError):
@@ -25,7 +27,7 @@ class ConfigError(ValueError):
 
     @classmethod
     def of(cls, what: str, problems: Sequence[str]) -> ConfigError:
-        lines = "\n".join(f"  - {problem}" for problem in dict.fromkeys(problems))
+        lines = "\n".join(f"  - {problem}" for problem in dict.fromkeys(map(one_line, problems)))
         return cls(f"{what} cannot be used:\n{lines}")
 
 
@@ -35,24 +37,28 @@ class ClusterSettings(Settings):
     account: str | None = Field(None, description="Slurm account that pays; null for your default one")
     partition: str | None = Field(None, description="Slurm partition that runs; null for the default one")
     margin: float = Field(
-        2.0, ge=1, description="times the memory and time that config/resources.yaml holds for a rule and case"
+        2.0, ge=1, le=1000, description="times the memory and time that config/resources.yaml holds for a rule and case"
     )
-    least_minutes: int = Field(2, ge=1, description="minutes on top of that")
+    least_minutes: int = Field(2, ge=1, le=1_000_000, description="minutes on top of that")
 
 
 class RunSettings(Settings):
     """What is run, and where its results go."""
 
-    experiments: tuple[str, ...] = Field(min_length=1, description="the experiments that are run")
+    experiments: Annotated[tuple[str, ...], Different] = Field(min_length=1, description="the experiments that are run")
     seed: int = Field(ge=0, le=2**63 - 1, description="root of all randomness; every job derives its generator from it")
-    further_seeds: tuple[Annotated[int, Field(ge=0, le=2**63 - 1)], ...] = Field(
+    further_seeds: Annotated[tuple[Annotated[int, Field(ge=0, le=2**63 - 1)], ...], Different] = Field(
         (), description="further root seeds, with which the whole chain is repeated and reported beside the first"
     )
-    results: str = Field(min_length=1, description="folder of everything that a run writes")
-    n_workers: int = Field(
-        1, ge=1, description="threads inside one tuning job; Snakemake runs as many jobs as there are cores"
+    results: PlannedPath = Field(
+        min_length=1, description="folder of everything that a run writes; ~ is your home folder"
     )
-    sweep: str | None = Field(None, description="file of a sweep, which is run instead of figures and tables")
+    n_workers: int = Field(
+        1, ge=1, le=1024, description="threads inside one tuning job; Snakemake runs as many jobs as there are cores"
+    )
+    sweep: PlannedPath | None = Field(
+        None, description="file of a sweep, which is run instead of figures and tables; ~ is your home folder"
+    )
     sweep_points: int | None = Field(None, ge=1, description="the first so many points of each run of a sweep")
     cluster: ClusterSettings = Field(ClusterSettings(), description="what a job asks of a cluster")
     defaults: dict[str, dict[str, Any]] = Field(
@@ -106,7 +112,7 @@ class Config:
     Attributes
     ----------
     raw
-        As it was handed in, without the emulators that are set to null.
+        As it was handed in, without the emulators and parameters that are set to null.
     run
     blocks
         Of the experiments that are run, in the order of the paper.
@@ -144,7 +150,9 @@ class Config:
         complete = self.emulators
         return {
             name: {
-                emulator: Listed(emulator, entry.label or emulator, entry.role or "", complete[name][emulator].plain())
+                emulator: Listed(
+                    emulator, literal(entry.label or emulator), entry.role or "", complete[name][emulator].plain()
+                )
                 for emulator, entry in block.emulators.items()
             }
             for name, block in self.blocks.items()
@@ -179,7 +187,7 @@ class Config:
         )
 
     def setting(self, place: str) -> Any:
-        """An entry by its dotted path; after @ the role of an emulator, complete."""
+        """An entry by its dotted path; after @ the role of an emulator, complete. None where there is none."""
         experiment, at, own = place.partition("@")
         value: Any = self.raw
         keys = place.split(".")
@@ -187,7 +195,7 @@ class Config:
             role, *keys = own.split(".")
             value = next(entry.settings for entry in self.listed[experiment].values() if entry.role == role)
         for key in keys:
-            value = value[key]
+            value = value.get(key) if isinstance(value, Mapping) else None
         return value
 
 
@@ -207,7 +215,12 @@ def _same_name(kept: Mapping[str, Any], value: Mapping[str, Any]) -> bool:
 
 def load(path: Path) -> dict[str, Any]:
     """A yaml file of settings."""
-    loaded: dict[str, Any] = yaml.safe_load(path.read_text(encoding="utf-8"))
+    try:
+        loaded = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except UNREADABLE as error:
+        raise ConfigError(f"no config can be read at {path} ({why_unreadable(error)}): mend the file") from None
+    if not isinstance(loaded, dict):
+        raise ConfigError(f"{path} must hold a block of settings; got {short(loaded)}")
     return loaded
 
 
@@ -219,7 +232,10 @@ def from_command_line(raw: Mapping[str, Any]) -> dict[str, Any]:
 def read(raw: Mapping[str, Any]) -> Config:
     """The config, or a `ConfigError` that names each wrong entry, what was expected there and what came."""
     config = parse(raw)
-    problems = [problem for name in config.blocks for problem in _experiment_problems(config, name)]
+    problems = _unknown_kinds("defaults", config.run.defaults)
+    for name, block in config.blocks.items():
+        if isinstance(block, ExperimentSettings):
+            problems += data_problems(config, name) or _role_problems(experiments()[name], block)
     if problems:
         raise ConfigError.of("the config", problems)
     return config
@@ -227,6 +243,8 @@ def read(raw: Mapping[str, Any]) -> Config:
 
 def parse(raw: Mapping[str, Any]) -> Config:
     """The blocks of a config, each by itself; whether they fit each other is not looked at."""
+    if not isinstance(raw, Mapping):
+        raise ConfigError.of("the config", [f"the config must be a block of settings; got {short(raw)}"])
     present, known = without_absent(raw), experiments()
     shared = {key: value for key, value in present.items() if key not in known}
     run, problems = _checked(RunSettings, shared, "", known)
@@ -244,13 +262,22 @@ def parse(raw: Mapping[str, Any]) -> Config:
 
 
 def without_absent(raw: Mapping[str, Any]) -> dict[str, Any]:
-    """The config without the emulators that an override has set to null: that is how a preset leaves one out."""
-    kept = dict(raw)
-    for name in experiments():
-        block = raw.get(name)
-        if isinstance(block, Mapping) and isinstance(block.get("emulators"), Mapping):
-            left = {emulator: value for emulator, value in block["emulators"].items() if value is not None}
-            kept[name] = {**block, "emulators": left}
+    """The config without what an override has set to null in a block of names of one's own, such as an emulator."""
+    known = experiments()
+    return {key: _named_alone(value, known[key].Settings) if key in known else value for key, value in raw.items()}
+
+
+def _named_alone(block: Any, model: type[Settings]) -> Any:
+    """A block whose mappings from names, its fields of the type dict, have no entry that is null, at any depth."""
+    if not isinstance(block, Mapping):
+        return block
+    kept = dict(block)
+    for key, field in model.model_fields.items():
+        entries, kind = block.get(key), field.annotation
+        if get_origin(kind) is dict and isinstance(entries, Mapping):
+            kept[key] = {name: entry for name, entry in entries.items() if entry is not None}
+        elif isinstance(kind, type) and issubclass(kind, Settings) and key in block:
+            kept[key] = _named_alone(entries, kind)
     return kept
 
 
@@ -263,7 +290,12 @@ def _checked(model: type[Any], block: Any, place: str, also_known: Iterable[str]
 
 
 def _unknown(place: str, name: str, known: Mapping[str, Any]) -> str:
-    return f"{place} must be among {', '.join(known)}; got {name!r}"
+    return f"{place} must be among {', '.join(known)}; got {short(name)}"
+
+
+def _unknown_kinds(place: str, kinds: Iterable[str]) -> list[str]:
+    known = dict.fromkeys(EMULATORS.names())
+    return [_unknown(place, kind, known) for kind in kinds if kind not in known]
 
 
 def layers(raw: Mapping[str, Any], experiment: str, emulator: str) -> dict[str, Mapping[str, Any]]:
@@ -274,7 +306,7 @@ def layers(raw: Mapping[str, Any], experiment: str, emulator: str) -> dict[str, 
     return {
         f"defaults.{entry.kind}": raw.get("defaults", {}).get(entry.kind, {}),
         f"{experiment}.defaults.{entry.kind}": raw[experiment].get("defaults", {}).get(entry.kind, {}),
-        f"{experiment}.emulators.{emulator}": own,
+        f"{experiment}.emulators.{spelled(emulator)}": own,
     }
 
 
@@ -296,7 +328,7 @@ def emulator_problems(stated: Mapping[str, Mapping[str, Any]], shapes: Mapping[s
     block = _merged(stated)
     kind = block["kind"]
     if kind not in EMULATORS.names():
-        return [f"{own}.kind must be one of {', '.join(EMULATORS.names())}; got {kind!r} (kind of emulator)"]
+        return [f"{own}.kind must be one of {', '.join(EMULATORS.names())}; got {short(kind)} (kind of emulator)"]
     settings = {key: value for key, value in block.items() if key != "kind"}
     try:
         emulator = EMULATORS[kind].model_validate(settings)
@@ -314,44 +346,40 @@ def emulator_problems(stated: Mapping[str, Mapping[str, Any]], shapes: Mapping[s
 
 def _has(layer: Any, path: Sequence[Any]) -> bool:
     for key in path:
+        if isinstance(key, int) and isinstance(layer, list):
+            return True  # a list is stated as a whole
         if not isinstance(layer, Mapping) or key not in layer:
             return False
         layer = layer[key]
     return bool(path)
 
 
-def _experiment_problems(config: Config, name: str) -> list[str]:
-    """What is wrong with the data of an experiment, with its emulators for these data, and with their roles."""
-    experiment, block = experiments()[name], config.blocks[name]
-    if not isinstance(block, ExperimentSettings):
-        return []
+def data_problems(config: Config, name: str) -> list[str]:
+    """What is wrong with the data of an experiment that compares emulators, and with its emulators for these data."""
+    experiment, block = experiments()[name], config.everything[name]
     shapes: dict[str, tuple[int, int, int]] = {}
     try:
-        known = config.cases[name]
+        known = experiment.cases(block)
         shapes = {case: settings.shape for case, settings in known.items()}
     except ValidationError as error:
         return sentences(error, type(block), None, lambda _: f"{name}.data")
     except ValueError as error:
         return [f"{name}: {error}"]
-    problems = []
-    for kind in block.defaults:
-        if kind not in EMULATORS.names():
-            problems.append(_unknown(f"{name}.defaults", kind, dict.fromkeys(EMULATORS.names())))
+    problems = _unknown_kinds(f"{name}.defaults", block.defaults)
     for emulator, entry in block.emulators.items():
         if not re.fullmatch(NAME.rstrip("$"), emulator) or len(emulator) > 60:
-            problems.append(
-                f"{name}.emulators: names are at most 60 small letters, digits and _, a letter first; got {emulator!r}"
-            )
+            expected = "at most 60 small letters, digits and _, a letter first"
+            problems.append(f"{name}.emulators: names are {expected}; got {short(emulator)}")
         if emulator in RESERVED:
             problems.append(f"{name}.emulators: {emulator} names a row of the tables that is no emulator: rename it")
         unknown = [case for case in entry.cases or () if not experiment.is_case(case)]
         if unknown:
-            place = f"{name}.emulators.{emulator}.cases"
-            problems.append(f"{place}: no case {', '.join(unknown)}; the cases are {', '.join(known)}")
+            place = f"{name}.emulators.{spelled(emulator)}.cases"
+            problems.append(f"{place}: no case {among(map(spelled, unknown))}; the cases are {among(known)}")
         own = {case: shape for case, shape in shapes.items() if case in (entry.cases or (case,))}
         named = {f" ({case})" if len(known) > 1 else "": shape for case, shape in own.items()}
         problems += emulator_problems(layers(config.raw, name, emulator), named)
-    return problems + _role_problems(experiment, block)
+    return problems
 
 
 def _role_problems(experiment: Experiment, block: ExperimentSettings) -> list[str]:
@@ -361,7 +389,7 @@ def _role_problems(experiment: Experiment, block: ExperimentSettings) -> list[st
     twice = [role for role in dict.fromkeys(played) if played.count(role) > 1 and role not in experiment.shared_roles]
     problems = [f"{place}: {played.count(role)} emulators have the role {role}: give it to one" for role in twice]
     for artifact in experiment.artifacts_of(block):
-        for role in dict.fromkeys(role for need in artifact.needs if not need.if_run for role in need.roles):
+        for role in artifact.roles:
             if role not in played:
                 problems.append(
                     f"{place}: {artifact.id} shows an emulator of role {role}, and none has it: give it to one"

@@ -19,8 +19,8 @@ from rftune.emulators.base import EMULATORS
 from rftune.experiments.base import EmulatorEntry, experiments
 from rftune.settings import Registry, Settings
 from rftune.workflow.config import RunSettings
-from rftune.workflow.reporting import experiment_of, sections
-from rftune.workflow.sweeps.plan import SweepSettings
+from rftune.workflow.reporting import sections, title
+from rftune.workflow.sweeps.settings import SweepSettings
 
 # Of a block that is one of several kinds, by the setting that it stands under.
 CHOICES = {"family": "families", "map": "maps", "optimiser": "optimisers"}
@@ -49,8 +49,8 @@ def schema() -> dict[str, Any]:
     for name in (name for name in properties if "defaults" in properties[name].get("properties", {})):
         properties[name]["properties"]["defaults"] = _by_kind(properties[name]["properties"]["defaults"], blocks)
     properties["defaults"] = _by_kind(properties["defaults"], blocks)
-    partial: dict[str, Any] = _without_required(whole)
-    return partial
+    override: dict[str, Any] = _as_override(whole)
+    return override
 
 
 def _inline(reference: Mapping[str, Any], definitions: Mapping[str, Any]) -> dict[str, Any]:
@@ -58,13 +58,13 @@ def _inline(reference: Mapping[str, Any], definitions: Mapping[str, Any]) -> dic
 
 
 def _entry(entry: Mapping[str, Any], blocks: Mapping[str, Any]) -> dict[str, Any]:
-    """An emulator of any kind, or null, which leaves it out."""
+    """An emulator of any kind."""
     own = {key: value for key, value in entry["properties"].items() if key != "kind"}
     kinds = [
         {**block, "properties": {"kind": {"const": kind}, **own, **block.get("properties", {})}}
         for kind, block in blocks.items()
     ]
-    return {"anyOf": [*kinds, {"type": "null"}]}
+    return {"anyOf": kinds}
 
 
 def _by_kind(defaults: Mapping[str, Any], blocks: Mapping[str, Any]) -> dict[str, Any]:
@@ -77,12 +77,16 @@ def _by_kind(defaults: Mapping[str, Any], blocks: Mapping[str, Any]) -> dict[str
     }
 
 
-def _without_required(schema: Any) -> Any:
+def _as_override(schema: Any) -> Any:
+    """What a file may say that stands over another: nothing is required, and null takes a name of one's own away."""
     if isinstance(schema, list):
-        return [_without_required(entry) for entry in schema]
+        return [_as_override(entry) for entry in schema]
     if not isinstance(schema, Mapping):
         return schema
-    return {key: _without_required(value) for key, value in schema.items() if key != "required"}
+    kept = {key: _as_override(value) for key, value in schema.items() if key != "required"}
+    if isinstance(kept.get("additionalProperties"), Mapping):
+        kept["additionalProperties"] = {"anyOf": [kept["additionalProperties"], {"type": "null"}]}
+    return kept
 
 
 def settings_reference() -> str:
@@ -222,8 +226,7 @@ def targets() -> str:
     """The table of targets in README.md."""
     rows = ["| target | what it shows |", "|---|---|", "| `report` | the page with all of the below beside the paper |"]
     for artifact in sections():
-        title = experiment_of(artifact).caption(artifact).read_text(encoding="utf-8").partition("\n")[0].strip("* ")
-        rows.append(f"| `{artifact}` | {title} |")
+        rows.append(f"| `{artifact}` | {title(artifact)} |")
     return "\n".join(rows)
 
 

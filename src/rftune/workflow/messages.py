@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any, get_args
 
+import yaml
 from pydantic import ValidationError
 from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
@@ -30,9 +32,63 @@ EXPECTED = {
     "too_short": "a list of at least {min_length} entries",
     "too_long": "a list of at most {max_length} entries",
     "string_too_short": "text",
+    "string_too_long": "text of at most {max_length} characters",
+    "string_unicode": "text that can be written as UTF-8",
+    "recursion_loop": "a block that does not hold itself",
     "string_pattern_mismatch": "a name of small letters, digits and _, a letter first",
     "named_tuple_type": "a list",
 }
+LONGEST = 600  # characters of one problem
+# What comes of a file that is no yaml; a ValueError of text that is no UTF-8, or of a date that no calendar has.
+UNREADABLE = (OSError, ValueError, RecursionError, yaml.YAMLError)
+
+
+def one_line(text: str) -> str:
+    """A problem as one line: a text that the user gave may be long, and may have lines of its own."""
+    joined = " ".join(text.split())
+    return joined if len(joined) <= LONGEST else f"{joined[: LONGEST - 1]}…"
+
+
+def why_unreadable(error: Exception) -> str:
+    """What is wrong with a file that cannot be read as yaml, and in which line."""
+    if isinstance(error, OSError):
+        return str(error.strerror)
+    if isinstance(error, UnicodeDecodeError):
+        return "no text"
+    mark, problem = getattr(error, "problem_mark", None), getattr(error, "problem", None) or str(error)
+    return one_line(f"no yaml: {problem}" + ("" if mark is None else f" in line {mark.line + 1}"))
+
+
+def short(value: Any, length: int = 200) -> str:
+    """A value as it was given, cut where it is long."""
+    try:
+        text = repr(value)
+    except ValueError:  # an integer of more digits than Python prints
+        return "a number of thousands of digits"
+    return text if len(text) <= length else f"{text[:length]}…"
+
+
+def spelled(key: Any) -> str:
+    """A key as a part of a place: as it is where it is an ordinary name."""
+    text = str(key) if isinstance(key, str | int) and not isinstance(key, bool) else ""
+    return text if re.fullmatch(r"[A-Za-z0-9_.~+-]{1,80}", text) else short(key, 60)
+
+
+def among(known: Iterable[str], length: int = 250) -> str:
+    """Names that there are, and how many more where they are many."""
+    names = list(known)
+    n_shown = len(names)
+    while n_shown > 1 and len(", ".join(names[:n_shown])) > length:
+        n_shown -= 1
+    more = f" and {len(names) - n_shown} more" if n_shown < len(names) else ""
+    return ", ".join(names[:n_shown]) + more
+
+
+def nearest(key: str, known: Iterable[str], otherwise: str) -> str:
+    """The known name that is most like one, or all of them after some words."""
+    names = list(known)
+    near = get_close_matches(key[:100], names, n=1) or [name for name in names if name.rpartition(".")[2] == key]
+    return f"did you mean {near[0]!r}?" if near else f"{otherwise} {among(names)}"
 
 
 def sentences(
@@ -57,8 +113,11 @@ def sentences(
     """
     found: dict[str, None] = {}
     grouped: dict[tuple[str, tuple[Any, ...]], list[str]] = {}
-    for line in error.errors():
+    lines = error.errors()
+    for line in lines:
         path = _path(line["loc"], block)
+        if line["type"] == "too_short" and any(_is_within(other, line) for other in lines):
+            continue  # it has entries, which are wrong
         if line["type"] in ("extra_forbidden", "missing") and len(path) >= len(line["loc"]) - 1:
             grouped.setdefault((line["type"], tuple(line["loc"][:-1])), []).append(str(line["loc"][-1]))
             continue
@@ -67,17 +126,21 @@ def sentences(
         path = list(within)
         where = _joined(place_of([*path, keys[0]] if kind == "extra_forbidden" else path), path) or "the config"
         plural = "s" if len(keys) > 1 else ""
-        named = ", ".join(map(repr, sorted(keys) if kind == "missing" else keys))
+        named = among(short(key, 60) for key in (sorted(keys) if kind == "missing" else keys))
         if kind == "missing" and keys[0].isdigit():
-            found[f"{where} must be a list of more entries; got {_short(_at(block, path))}"] = None
+            found[f"{where} must be a list of more entries; got {short(_plain(_at(block, path)))}"] = None
         elif kind == "missing":
             found[f"{where}: missing key{plural} {named}"] = None
         else:
             known = [*_fields(model, path, block), *(also_known if not path else ())]
-            near = get_close_matches(keys[0], known, n=1)
-            hint = f"did you mean {near[0]!r}?" if near else f"known keys: {', '.join(known)}"
-            found[f"{where}: unknown key{plural} {named}; {hint}"] = None
-    return list(found)
+            found[f"{where}: unknown key{plural} {named}; {nearest(keys[0], known, 'known keys:')}"] = None
+    return list(map(one_line, found))
+
+
+def _is_within(line: ErrorDetails, outer: ErrorDetails) -> bool:
+    """Whether an error is about an entry of what another one is about."""
+    place = outer["loc"]
+    return len(line["loc"]) > len(place) and line["loc"][: len(place)] == place
 
 
 def _sentence(
@@ -90,28 +153,33 @@ def _sentence(
 ) -> str:
     where = _joined(place_of(path), path) or "the config"
     context: dict[str, Any] = line.get("ctx", {})
-    if line["loc"] and line["loc"][-1] == "[key]":
-        within = path[:-1]
-        letters = "text" if line["type"] == "string_type" else "small letters, digits and _, a letter first,"
-        return f"{_joined(place_of(within), within)} must have {letters} for names; got {_short(path[-1])}"
+    if line["type"] == "invalid_key" or (line["loc"] and line["loc"][-1] == "[key]"):
+        *within, key = line["loc"][:-1] if line["loc"][-1] == "[key]" else line["loc"]
+        is_text = line["type"] not in ("string_type", "invalid_key")
+        letters = "small letters, digits and _, a letter first," if is_text else "text"
+        return f"{_joined(place_of(within), within) or 'the config'} must have {letters} for names; got {short(key)}"
     if line["type"] == "value_error":
         return f"{where}: {context['error']}"
     if line["type"] in ("unknown_kind", "no_kind"):
         return f"{where}: {line['msg']}"
     expected = "as described" if of_union else EXPECTED.get(line["type"], "").format_map(context)
+    if line["type"] == "too_short" and isinstance(line["input"], Mapping):
+        expected = f"a block of at least {context['min_length']} entries"
     if line["type"] == "literal_error" and not of_union:
         expected = "one of " + context["expected"].replace(" or ", ", ").replace("'", "")
     value = _at(block, path) if of_union else line["input"]
     if line["type"] == "float_type" and isinstance(value, str) and _is_number(value):
         expected += " (yaml reads this as text: write it with a point, such as 1.0e-1)"
+    if line["type"] == "float_type" and isinstance(value, int) and not isinstance(value, bool):
+        expected = "at most 1.8e308 in size, as float64 is"
     meaning = _description(model, path, block)
-    plain = list(value) if isinstance(value, tuple) else value
-    return f"{where} must be {expected or line['msg']}; got {_short(plain)}" + (f" ({meaning})" if meaning else "")
+    got = short(_plain(value))
+    return f"{where} must be {expected or line['msg']}; got {got}" + (f" ({meaning})" if meaning else "")
 
 
-def _short(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 200 else f"{text[:200]}…"
+def _plain(value: Any) -> Any:
+    """Lists as the config has them, at any depth."""
+    return list(map(_plain, value)) if isinstance(value, list | tuple) else value
 
 
 def _is_number(text: str) -> bool:
@@ -123,7 +191,7 @@ def _is_number(text: str) -> bool:
 
 
 def _joined(place: str, path: Sequence[Any]) -> str:
-    return ".".join(filter(None, [place, *map(str, path)]))
+    return ".".join(filter(None, [place, *map(spelled, path)]))
 
 
 def _path(place: Sequence[Any], block: Any) -> list[Any]:

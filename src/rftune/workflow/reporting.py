@@ -36,10 +36,20 @@ def exhibits(plan: Plan, configfiles: Sequence[str]) -> list[dict[str, Any]]:
             "caption": str(experiments()[experiment].caption(name)),
             "picture": plan.pictures(name)[0] if name in plan.artifacts else None,
             "table": plan.tables.get(name),
+            "absent": _absent(plan, name, experiment),
             "command": f"snakemake {name}{options}",
         }
         for name, experiment in sections().items()
     ]
+
+
+def _absent(plan: Plan, artifact: str, experiment: str) -> str:
+    """Why this run does not make an artifact; empty where it does."""
+    if artifact in plan.artifacts:
+        return ""
+    one, block = experiments()[experiment], plan.config.blocks.get(experiment)
+    own = next(entry for entry in one.artifacts if entry.id == artifact)
+    return (block and one.left_out(own, block)) or "its config leaves it out"
 
 
 def _option(plan: Plan, configfiles: Sequence[str]) -> str:
@@ -50,12 +60,12 @@ def _option(plan: Plan, configfiles: Sequence[str]) -> str:
 
 
 def paper_settings(plan: Plan) -> list[list[Any]]:
-    """Artifact, name, the paper's value and ours, of every setting that the paper states and this run has."""
+    """Artifact, name, the paper's value and ours, of every setting that the paper states of what this run makes."""
     return [
         [artifact, name, value, plan.config.setting(place)]
         for artifact, entries in plan.paper["settings"].items()
         for name, (place, value) in entries.items()
-        if sections().get(artifact) in plan.config.blocks
+        if artifact in plan.artifacts
     ]
 
 
@@ -66,6 +76,11 @@ def content_of(paths: Iterable[str | Path]) -> str:
 
 def experiment_of(artifact: str) -> Experiment:
     return experiments()[sections()[artifact]]
+
+
+def title(artifact: str) -> str:
+    """The first line of an artifact's caption."""
+    return experiment_of(artifact).caption(artifact).read_text(encoding="utf-8").partition("\n")[0].strip("* ")
 
 
 def judged(plan: Plan) -> dict[str, Any]:

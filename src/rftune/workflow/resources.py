@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+import subprocess
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
@@ -13,6 +15,26 @@ from rftune.workflow.plan import Plan
 
 # A cluster's job has two Snakemakes around the script, its own and its step's, of so many MB.
 SNAKEMAKES_MB = 700
+
+
+class NoSlurm(Exception):
+    """No job can be handed to Slurm from here."""
+
+
+def check_slurm() -> None:
+    """Raise `NoSlurm` where there is no Slurm, or none that answers: Snakemake would wait for it without end."""
+    why = "there is no sbatch on the PATH"
+    if shutil.which("sbatch") is not None:
+        try:
+            asked = subprocess.run(["sinfo", "--noheader"], capture_output=True, text=True, check=False, timeout=60)
+            why = (asked.stderr.strip() or "sinfo fails").splitlines()[-1] if asked.returncode else ""
+        except (OSError, subprocess.TimeoutExpired):
+            why = "sinfo does not answer"
+    if why:
+        raise NoSlurm(
+            f"no job can be handed to Slurm from here ({why}): start on a login node of the cluster, or leave "
+            f"--workflow-profile workflow/profiles/slurm out to run on this machine"
+        )
 
 
 class Demand:

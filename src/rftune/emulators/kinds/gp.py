@@ -7,6 +7,7 @@ from time import perf_counter
 import numpy as np
 import xarray as xr
 
+from rftune import memory
 from rftune.data import Dataset, Model
 from rftune.emulators import outcomes
 from rftune.emulators.base import ScaledEmulator, Task
@@ -19,6 +20,12 @@ class GaussianProcess(ScaledEmulator):
     """Exact Gaussian process with ARD lengthscales, tuned by maximum likelihood, see `exact_gp`."""
 
     tuning: exact_gp.SearchSettings = Field(exact_gp.SearchSettings(), description="how hyperparameters are found")
+
+    def check(self, n_samples: int, n_inputs: int, n_outputs: int) -> None:
+        """Kernel matrix and its gradient: scikit-learn keeps that of every lengthscale."""
+        n_matrices = 2 if self.tuning.implementation == "fast" else 2 + n_inputs
+        what = f"a Gaussian process of {n_samples} samples"
+        memory.check(n_matrices * n_samples**2, what, "use fewer samples, or random features")
 
     def tune_scaled(self, scaled: Dataset, task: Task) -> Tuned:
         start = perf_counter()

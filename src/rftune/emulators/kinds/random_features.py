@@ -10,6 +10,7 @@ import numpy as np
 import xarray as xr
 from pydantic import model_validator
 
+from rftune import memory
 from rftune.analysis import metrics
 from rftune.data import Array, Dataset, Model
 from rftune.emulators import outcomes
@@ -38,6 +39,12 @@ class PredictionSettings(Settings):
             raise ValueError(f"pool must be at least n_features, {self.n_features}, or null; got {self.pool}")
         return self
 
+    def check(self, n_rows: int) -> None:
+        """Raise a ValueError where features at so many rows of data, or their Gram matrix, cannot fit into memory."""
+        drawn, name = (self.n_features, "n_features") if self.pool is None else (self.pool, "pool")
+        order = min(drawn, max(self.n_features, n_rows))  # of a pool the system is the smaller of two
+        memory.check(drawn * n_rows + order**2, f"prediction with {drawn} features", f"lower prediction.{name}")
+
 
 class RandomFeatures(ScaledEmulator):
     """Random feature regression, its hyperparameters tuned or left at the mean of some draws of the prior."""
@@ -59,9 +66,10 @@ class RandomFeatures(ScaledEmulator):
         if composite is not None:
             return composite.check(n_samples, n_inputs, n_outputs)
         self.features.structure(n_inputs, n_outputs)
+        self.prediction.check(n_samples * (n_outputs if self.features.outputs == "native" else 1))
         if self.tuning is None:
             return None
-        self.tuning.fold_size(n_samples)
+        self.tuning.check(n_samples, n_outputs)
         if self.tuning.precision == "float32" and not self.features.family.float32_is_safe:
             raise ValueError(
                 f"float32 is unsafe with {self.features.family.kind_name()} features, whose Gram matrix is nearly "

@@ -7,10 +7,14 @@ Roles: the paper's rows of T6, ``gp``, ``rf_untuned``, ``rf_separable_5_1`` and 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any, Self
+
+from pydantic import model_validator
 
 from rftune.experiments.base import EVERYTHING, Artifact, DataSettings, Experiment, ExperimentSettings, Need
 from rftune.experiments.edmf.data import EDMFData
 from rftune.inference.settings import SamplingSettings
+from rftune.paths import FilePath
 from rftune.settings import Field, Settings
 
 CASES = ("surrogate", "file")
@@ -27,10 +31,35 @@ class LikelihoodSettings(Settings):
 class EDMFSettings(ExperimentSettings):
     """The cloud model."""
 
-    source: str | None = Field(description="file with the runs of a calibration; null runs the simulator")
+    source: FilePath | None = Field(
+        description="file with the runs of a calibration (~ is your home folder); null runs the simulator"
+    )
     data: EDMFData = Field(description="the data set")
     likelihood: LikelihoodSettings = Field(description="the likelihood with an emulator in it")
     sampling: SamplingSettings = Field(description="the Markov chains")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _source_of_the_data(cls, values: Any) -> Any:
+        """The data are checked as those of the file, where there is one."""
+        data = values.get("data") if isinstance(values, Mapping) else None
+        if not isinstance(data, Mapping):
+            return values
+        source, misplaced = values.get("source"), data.get("source")
+        if misplaced not in (None, source):
+            raise ValueError(f"source must stand beside data, not in it; got {misplaced!r} there: move it")
+        return {**values, "data": {**data, "source": source if isinstance(source, str) else None}}
+
+    @model_validator(mode="after")
+    def _check_walkers(self) -> Self:
+        n_parameters = len(self.data.parameters)
+        least = self.sampling.least_walkers(n_parameters)
+        if self.sampling.n_walkers < least:
+            raise ValueError(
+                f"sampling.n_walkers must be at least {least} for {n_parameters} parameters and the move "
+                f"{self.sampling.move}; got {self.sampling.n_walkers}"
+            )
+        return self
 
 
 def _posteriors(*roles: str) -> tuple[Need, ...]:
@@ -68,6 +97,12 @@ class EDMF(Experiment):
     def is_case(self, name: str) -> bool:
         return name in CASES
 
-    def artifacts_of(self, settings: EDMFSettings) -> tuple[Artifact, ...]:
-        """Only where there is a simulator there is a true posterior."""
-        return tuple(one for one in self.artifacts if one.id != "edmf_truth_posterior" or settings.source is None)
+    def left_out(self, artifact: Artifact, settings: EDMFSettings) -> str:
+        """Only a simulator has a true posterior, and whoever brings a file brings the emulators that fit it."""
+        if settings.source is None:
+            return ""
+        if artifact.id == "edmf_truth_posterior":
+            return "a file has no simulator whose own posterior the others could be compared with"
+        played = {entry.role for entry in settings.emulators.values()}
+        missing = [role for role in artifact.roles if role not in played]
+        return f"no emulator has the role {' or '.join(missing)}" if missing else ""

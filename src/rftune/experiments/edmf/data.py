@@ -6,7 +6,8 @@ The simulator is compiled; who only looks at the settings does not wait for it.
 from __future__ import annotations
 
 from dataclasses import fields
-from typing import TYPE_CHECKING, Any, Self
+from functools import cached_property
+from typing import TYPE_CHECKING, Annotated, Any, Self
 
 import numpy as np
 import xarray as xr
@@ -26,19 +27,24 @@ if TYPE_CHECKING:
     from rftune.experiments.edmf.column import Simulator
 
 
+Bound = Annotated[float, Field(ge=-archive.LARGEST, le=archive.LARGEST)]
+
+
 class ParameterSettings(Settings):
     """A parameter of the simulator."""
 
-    bounds: tuple[float, float] = Field(description="[low, high], physical")
+    bounds: tuple[Bound, Bound] = Field(description="[low, high], physical")
     prior_mean: float = Field(description="physical value at the mean of the unconstrained prior")
 
 
 class EDMFData(DataSettings):
     """Runs of a calibration, of which the last ensemble is the test set."""
 
-    source: str | None = Field(None, description="file with the runs, see `archive`; null for the suite's simulator")
+    source: str | None = Field(None, description="handed on from beside this block; leave it out")
     parameters: dict[str, ParameterSettings] = Field(
-        min_length=1, description="the parameters that are inferred, in the order of all results"
+        min_length=1,
+        description="the parameters that are inferred, in the order of all results; one that is set to null is none of "
+        "them",
     )
     truth: dict[str, float] = Field(description="parameters behind the observation; not used with a file")
     n_scenarios: int = Field(ge=1, description="outputs of the simulator")
@@ -53,15 +59,17 @@ class EDMFData(DataSettings):
 
     @model_validator(mode="after")
     def _check_parameters(self) -> Self:
-        names = set(self.parameters)
-        if self.source is None and names != set(SIMULATED):
+        names, prior = set(self.parameters), self.prior
+        if self.source is not None:
+            return self
+        if names != set(SIMULATED):
             raise ValueError(
                 f"the simulator has the parameters {', '.join(SIMULATED)}; got {', '.join(sorted(names))}: "
                 f"other parameters need a source"
             )
-        if self.source is None and set(self.truth) != names:
+        if set(self.truth) != names:
             raise ValueError(f"truth must name each of the parameters; got {', '.join(sorted(self.truth))}")
-        self.prior.unconstrain(self.true_parameters[None])
+        prior.unconstrain(self.true_parameters[None])
         return self
 
     @property
@@ -77,14 +85,13 @@ class EDMFData(DataSettings):
         """Physical, (n_parameters,); the prior mean where nothing is known."""
         return np.array([self.truth.get(name, entry.prior_mean) for name, entry in self.parameters.items()])
 
-    @property
+    @cached_property
     def shape(self) -> tuple[int, int, int]:
         n_inputs = len(self.parameters)
         if self.source is None:
             return self.n_members * (self.n_iterations - 1), n_inputs, self.n_scenarios
         iterates = archive.read(self.source, self.prior).iterates
-        _, outputs, iteration = iterates.runs()
-        return int(np.count_nonzero(iteration < len(iterates.inputs) - 1)), n_inputs, outputs.shape[1]
+        return int(np.count_nonzero(iterates.succeeded[:-1])), n_inputs, iterates.outputs.shape[2]
 
     def make(self, rng: np.random.Generator) -> xr.Dataset:
         """Runs of all iterations but the last as training data; all runs as prediction points.

@@ -24,6 +24,7 @@ from rftune.experiments.edmf.tables import PRINTED
 from rftune.experiments.results import Results, Stored
 from rftune.inference import chains
 from rftune.report.style import EMULATOR, FURTHER, MUTED, TRUTH, Line, cell, group, style, table_figure, width_of
+from rftune.report.text import literal
 
 __all__ = [
     "draw_convergence",
@@ -111,7 +112,7 @@ def _corners(data: xr.Dataset, columns: Sequence[Sequence[Cloud]], titles: Seque
     """Corner plots side by side over the same ranges."""
     prior, true = prior_of(data), data["true_parameters"].values
     ranges = _ranges([cloud for clouds in columns for cloud in clouds], prior.bounds)
-    names = [LABELS.get(name) or textwrap.fill(name.replace("_", " "), 14) for name in prior.names]
+    names = [LABELS.get(name) or literal(textwrap.fill(name.replace("_", " "), 14)) for name in prior.names]
     with style():
         side = max(7.4, 1.4 * len(names))
         figure = plt.figure(figsize=(side * len(columns), side))
@@ -224,7 +225,7 @@ def draw_parameters(results: Results) -> Figure:
         for i, name in enumerate(names)
     ]
     lines = [*group(priors), *posteriors]
-    header = ["", "", *(str(row["parameter"]) for row in rows)]
+    header = ["", "", *(literal(str(row["parameter"])) for row in rows)]
     widths = [0.8, width_of(line.cells[1] for line in lines)]
     widths += [width_of(line.cells[column] for line in [Line(header), *lines]) for column in range(2, len(header))]
     note = (

@@ -42,8 +42,13 @@ def compare(evidence: Evidence, paper: Mapping[str, Any]) -> list[Verdict]:
         root = table[(table["seed"] == table["seed"].iloc[0]) & (table["case"] == table["case"].iloc[0])]
         every = keyed(root, "emulator")
         rows = {role: every[evidence.named(role)] for role in NAMES if evidence.named(role) in every}
-        found += _posteriors(rows, _converged(rows, every.get("simulator"))) + _emulators(rows, paper["T6"])
-        found += _sampling(rows, paper["EDMF_MCMC"])
+        found += _posteriors(rows, _unjudged(rows, every.get("simulator")))
+        found += _emulators(rows, paper["T6"]) + _sampling(rows, paper["EDMF_MCMC"])
+        found += [
+            not_compared("T6", f"all numbers, {text}", "", "", f"no emulator has the role {role}")
+            for role, text in NAMES.items()
+            if role not in rows
+        ]
     return found
 
 
@@ -65,14 +70,16 @@ def _priors(rows: Rows, paper: Mapping[str, Any]) -> list[Verdict]:
     return found
 
 
-def _converged(rows: Rows, simulator: Mapping[str, Any] | None) -> set[str]:
-    """The paper's rows whose posteriors can be judged: all their chains have converged, and the simulator's has."""
-    if simulator is not None and simulator["n_converged"] < 1:
-        return set()
-    return {key for key, row in rows.items() if row["n_converged"] >= row["n_retunings"]}
+def _unjudged(rows: Rows, simulator: Mapping[str, Any] | None) -> dict[str, str]:
+    """Why the posterior of a row cannot be judged; empty where its chains and the simulator's have converged."""
+    if simulator is None:
+        return dict.fromkeys(rows, "there is no simulator, whose own posterior is the yardstick")
+    found = {key: row["n_converged"] >= row["n_retunings"] for key, row in rows.items()}
+    is_known = simulator["n_converged"] >= 1
+    return {key: "" if is_known and converged else "a chain has not converged" for key, converged in found.items()}
 
 
-def _posteriors(rows: Rows, converged: set[str]) -> list[Verdict]:
+def _posteriors(rows: Rows, unjudged: Mapping[str, str]) -> list[Verdict]:
     """F6: whether GP and RF find the same posterior; F12: whether the other structures miss it."""
     distances = {key: row["posterior_distance_mean"] for key, row in rows.items()}
     found = []
@@ -86,21 +93,20 @@ def _posteriors(rows: Rows, converged: set[str]) -> list[Verdict]:
                 f"at most {CLOSE:g}",
                 distances[key] <= CLOSE,
             )
-            found.append(_judged(near, key in converged))
+            found.append(_judged(near, unjudged[key]))
     for key, says in (("rf_untuned", "performs poorly"), ("rf_separable_5_1", "too wide")):
         if key in distances and "rf_nonseparable_1" in distances:
             factor = distances[key] / distances["rf_nonseparable_1"]
             quantity = f"distance from the truth's posterior, {NAMES[key]} over nonseparable RF"
             misses = claim("F12", quantity, says, factor, "above 1; better below", factor > 1, otherwise=BETTER)
-            found.append(_judged(misses, {key, "rf_nonseparable_1"} <= converged))
+            found.append(_judged(misses, unjudged[key] or unjudged["rf_nonseparable_1"]))
     return found
 
 
-def _judged(verdict: Verdict, converged: bool) -> Verdict:
-    """The verdict, or none where a chain behind it has not converged."""
-    if converged:
+def _judged(verdict: Verdict, unjudged: str) -> Verdict:
+    """The verdict, or none where there is a reason for none."""
+    if not unjudged:
         return verdict
-    unjudged = "a chain has not converged"
     return not_compared(verdict.id, verdict.quantity, verdict.paper, verdict.ours, unjudged, verdict.kind)
 
 

@@ -9,7 +9,7 @@ import xarray as xr
 
 from rftune.data import Array
 from rftune.experiments import indices
-from rftune.settings import Field
+from rftune.settings import Coefficient, Field
 
 N_INPUTS = 3
 BOUNDS = np.array([[-np.pi, np.pi]] * N_INPUTS)
@@ -18,8 +18,8 @@ BOUNDS = np.array([[-np.pi, np.pi]] * N_INPUTS)
 class IshigamiData(indices.DesignSettings):
     """Noisy samples of the Ishigami function."""
 
-    a: float = Field(description="coefficient of sin² x₂")
-    b: float = Field(description="coefficient of x₃⁴ sin x₁")
+    a: Coefficient = Field(description="coefficient of sin² x₂")
+    b: Coefficient = Field(description="coefficient of x₃⁴ sin x₁")
     n_train: int = Field(ge=1, description="number of training points, drawn from the design")
 
     @property

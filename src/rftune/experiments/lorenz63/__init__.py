@@ -18,19 +18,19 @@ from rftune.experiments.base import (
     Place,
 )
 from rftune.experiments.lorenz63.data import Lorenz63Data
-from rftune.settings import Field, Settings
+from rftune.settings import Different, Field, Settings, Variance
 
 
 class PairSettings(Settings):
     """The yardstick of all distances."""
 
-    n_pairs: int = Field(ge=2, description="pairs of true trajectories behind the yardstick")
+    n_pairs: int = Field(ge=2, le=100_000, description="pairs of true trajectories behind the yardstick")
 
 
 class Lorenz63Settings(ExperimentSettings):
     """Lorenz 63."""
 
-    noise_variances: tuple[Annotated[float, Field(gt=0)], ...] = Field(
+    noise_variances: Annotated[tuple[Variance, ...], Different] = Field(
         min_length=1, description="variances of the training noise, one case each"
     )
     data: Lorenz63Data = Field(description="the data sets")
@@ -79,9 +79,10 @@ class Lorenz63(Experiment):
 
     def is_case(self, name: str) -> bool:
         try:
-            return name == _case_name(float(name.removeprefix("noise")))
+            variance = float(name.removeprefix("noise"))
         except ValueError:
             return False
+        return 0 < variance < float("inf") and name == _case_name(variance)
 
     def artifacts_of(self, settings: Lorenz63Settings) -> tuple[Artifact, ...]:
         """F9 is about a second noise level, F10 about more than one rank."""

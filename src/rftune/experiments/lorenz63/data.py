@@ -9,13 +9,15 @@ import numpy as np
 import xarray as xr
 from pydantic import model_validator
 
+from rftune import memory
 from rftune.analysis import dynamics
 from rftune.data import Array, Dataset
 from rftune.experiments.base import DataSettings
 from rftune.experiments.protocol import pack_data
-from rftune.settings import Field
+from rftune.settings import Coefficient, Field, Variance
 
 N_STATES = 3
+MAX_STEPS = 10_000_000  # of a stretch: a trajectory of 240 MB
 # Of the norm of the attractor's standard deviations: the error at which a forecast has lost its skill.
 SKILL_THRESHOLD = 0.4
 
@@ -26,20 +28,22 @@ class Lorenz63Data(DataSettings):
     Training is on [0, train_time]; one-step test and trace on the next test_time; statistics on the next long_time.
     """
 
-    sigma: float = Field(description="σ of the system")
-    rho: float = Field(description="ρ of the system")
-    beta: float = Field(description="β of the system")
-    time_step: float = Field(gt=0, description="of the integrator, whose next-step map is what emulators learn")
+    sigma: Coefficient = Field(description="σ of the system")
+    rho: Coefficient = Field(description="ρ of the system")
+    beta: Coefficient = Field(description="β of the system")
+    time_step: float = Field(
+        ge=1e-6, le=1e3, description="of the integrator, whose next-step map is what emulators learn"
+    )
     method: dynamics.Method = Field(description="integrator of the truth")
-    start: tuple[float, float, float] = Field(description="state at time 0")
-    noise_variance: float = Field(1e-4, gt=0, description="variance of the training noise; every case has its own")
+    start: tuple[Coefficient, Coefficient, Coefficient] = Field(description="state at time 0")
+    noise_variance: Variance = Field(1e-4, description="variance of the training noise; every case has its own")
     n_train: int = Field(ge=1, description="number of training pairs")
-    train_time: float = Field(gt=0, description="training pairs are drawn from 0 to here")
-    test_time: float = Field(gt=0, description="length of the test stretch after it")
-    long_time: float = Field(gt=0, description="length of the trajectory behind the statistics")
+    train_time: float = Field(gt=0, le=1e9, description="training pairs are drawn from 0 to here")
+    test_time: float = Field(gt=0, le=1e9, description="length of the test stretch after it")
+    long_time: float = Field(gt=0, le=1e9, description="length of the trajectory behind the statistics")
     keep_every: int = Field(ge=1, description="steps between its kept states")
     n_starts: int = Field(ge=1, description="forecasts behind the horizon, from starts on the attractor")
-    horizon_time: float = Field(gt=0, description="their length")
+    horizon_time: float = Field(gt=0, le=1e9, description="their length")
 
     @model_validator(mode="after")
     def _check_lengths(self) -> Self:
@@ -47,6 +51,11 @@ class Lorenz63Data(DataSettings):
             time = getattr(self, name)
             if self.n_steps(time) < 1 or abs(self.n_steps(time) * self.time_step - time) > 1e-6 * time:
                 raise ValueError(f"{name} must be a whole number of time steps of {self.time_step:g}; got {time:g}")
+            if self.n_steps(time) > MAX_STEPS:
+                raise ValueError(
+                    f"{name} must be at most {MAX_STEPS} time steps; got {time:g}, {self.n_steps(time)} steps of "
+                    f"{self.time_step:g}"
+                )
         if not 1 <= self.n_train <= self.n_steps(self.train_time):
             steps = self.n_steps(self.train_time)
             raise ValueError(f"n_train must be between 1 and the {steps} steps of train_time; got {self.n_train}")
@@ -57,6 +66,8 @@ class Lorenz63Data(DataSettings):
                 f"{self.n_starts} starts are too many for a long trajectory of {self.n_steps(self.long_time)} steps of "
                 f"which every {self.keep_every}th is kept: lower n_starts or keep_every, or raise long_time"
             )
+        n_forecast = self.n_starts * self.n_steps(self.horizon_time)
+        memory.check(N_STATES * n_forecast, "the forecasts", "lower n_starts or horizon_time")
         return self
 
     def n_steps(self, time: float) -> int:

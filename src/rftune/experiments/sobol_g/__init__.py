@@ -13,7 +13,7 @@ from typing import Annotated
 from rftune.experiments.base import EVERYTHING, Artifact, DataSettings, Experiment, ExperimentSettings, Need
 from rftune.experiments.indices import BootstrapSettings
 from rftune.experiments.sobol_g.data import SobolGData
-from rftune.settings import Field
+from rftune.settings import Different, Field
 
 BOTH = ("rf", "sparse")  # what F2 and F3 show beside each other
 
@@ -21,7 +21,7 @@ BOTH = ("rf", "sparse")  # what F2 and F3 show beside each other
 class SobolGSettings(ExperimentSettings):
     """The G function."""
 
-    dimensions: tuple[Annotated[int, Field(ge=3, le=50)], ...] = Field(
+    dimensions: Annotated[tuple[Annotated[int, Field(ge=3, le=50)], ...], Different] = Field(
         min_length=1, description="numbers of inputs, one case each"
     )
     data: SobolGData = Field(description="the data sets")

@@ -12,7 +12,7 @@ from rftune.settings import Field, Normal
 class LowRank(Family):
     """C = diag(D)² + U Uᵀ with U of ``rank`` columns."""
 
-    loading_std: float = Field(0.1, gt=0, description="prior standard deviation of the entries of U")
+    loading_std: float = Field(0.1, gt=0, le=100, description="prior standard deviation of the entries of U")
 
     def parameters(self, space: Space) -> tuple[Parameter, ...]:
         return (

@@ -12,7 +12,7 @@ from rftune.settings import Field, Normal
 class Perturbation(Family):
     """C = (I + U S Uᵀ)(I + U S Uᵀ)ᵀ with diagonal S and U of ``rank`` columns."""
 
-    loading_std: float = Field(0.1, gt=0, description="prior standard deviation of the entries of U")
+    loading_std: float = Field(0.1, gt=0, le=100, description="prior standard deviation of the entries of U")
     log_strength: Normal = Field(Normal(0.0, 1.0), description="[mean, std] of the logarithms of the entries of S")
 
     def parameters(self, space: Space) -> tuple[Parameter, ...]:

@@ -19,8 +19,12 @@ class Sparse(Family):
     has_rank: ClassVar[bool] = False
     float32_is_safe: ClassVar[bool] = False  # many features are constant, so that their Gram matrix is nearly singular
 
-    active_inputs: float = Field(2.0, gt=0, description="inputs that a feature involves on average at the prior mean")
-    inclusion_std: float = Field(1.0, gt=0, description="standard deviation of the logit of an inclusion probability π")
+    active_inputs: float = Field(
+        2.0, ge=1e-6, description="inputs that a feature involves on average at the prior mean"
+    )
+    inclusion_std: float = Field(
+        1.0, gt=0, le=100, description="standard deviation of the logit of an inclusion probability π"
+    )
     mask: Literal["shared", "per_output"] = Field(
         "shared", description="of a separable structure: one mask per feature for all outputs, or one for each"
     )

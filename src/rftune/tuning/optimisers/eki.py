@@ -15,6 +15,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 from pydantic import model_validator
 
+from rftune import memory
 from rftune.data import Array, as_matrix
 from rftune.settings import Field
 from rftune.tuning.noise import NoiseModel
@@ -72,11 +73,13 @@ class EnsembleKalmanInversion(Optimiser[State]):
         "transform: mean and covariance follow the Kalman equations exactly, without random numbers",
     )
     step: Literal["adaptive", "constant"] = Field("adaptive", description="data misfit controller, or step_size")
-    step_size: float = Field(1.0, gt=0, description="Δt of the constant step")
+    step_size: float = Field(1.0, gt=0, le=1e12, description="Δt of the constant step")
     final_time: float | None = Field(
-        None, gt=0, description="time at which the inversion ends, 1 for the posterior; null for no end"
+        None, gt=0, le=1e12, description="time at which the inversion ends, 1 for the posterior; null for no end"
     )
-    inflation: float = Field(1e-4, ge=0, description="noise added to every parameter, in prior variances per iteration")
+    inflation: float = Field(
+        1e-4, ge=0, le=1e6, description="noise added to every parameter, in prior variances per iteration"
+    )
     nesterov: bool = Field(
         False, description="evaluate at the extrapolated ensemble u_n + (n-1)/(n+2) (u_n - u_{n-1}) (Kovachki & Stuart)"
     )
@@ -92,6 +95,11 @@ class EnsembleKalmanInversion(Optimiser[State]):
                 "square root once the cross-covariance is corrected: change one of the two"
             )
         return self
+
+    def check(self, n_data: int) -> None:
+        """Outputs and Gram matrix of the ensemble."""
+        remedy = "lower tuning.optimiser.n_members"
+        memory.check(self.n_members * (self.n_members + n_data), f"an ensemble of {self.n_members} members", remedy)
 
     def start(self, problem: Problem, rng: Generator) -> State:
         """Draw the initial ensemble from the prior."""

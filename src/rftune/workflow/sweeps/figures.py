@@ -13,6 +13,7 @@ from matplotlib.figure import Figure
 
 from rftune.data import Array
 from rftune.report.style import DATA, MUTED, style
+from rftune.report.text import literal
 
 PALETTE = ("#1f5fa8", "#e07b00", "#3a8f5c", "#8a4fa3", "#6b6b6b", "#8c5a2b")
 QUANTITIES = {"test_error": "test error", "seconds": "seconds to tune"}
@@ -46,7 +47,7 @@ def sweep_figure(table: pd.DataFrame, settings: Sequence[str], title: str) -> Fi
     panels = list(_panels(table, settings))
     with style():
         figure, axes = plt.subplots(len(panels), 2, figsize=(8.2, 0.5 + 2.3 * len(panels)), squeeze=False)
-        figure.suptitle(title, fontsize=10)
+        figure.suptitle(literal(title), fontsize=10)
         figure.supxlabel(
             "dots: repeats; circles: their medians; bars: from 5 to 95 % of them", fontsize=7.5, color=MUTED
         )

@@ -2,77 +2,28 @@
 
 from __future__ import annotations
 
-import csv
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
-from itertools import product
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
-import yaml
-from pydantic import ValidationError, model_validator
+from pydantic import ValidationError
 
-from rftune.experiments.base import Count, DataSettings, EmulatorEntry, experiments
-from rftune.settings import Field, Settings
-from rftune.workflow.config import Config, ConfigError, Run, emulator_problems, layers, over, parse
-from rftune.workflow.messages import sentences
+from rftune.experiments.base import DataSettings, EmulatorEntry, ExperimentSettings, experiments
+from rftune.workflow.config import Config, Run, data_problems, emulator_problems, layers, over, parse
+from rftune.workflow.messages import among, nearest, sentences, short
 from rftune.workflow.plan import Plan
+from rftune.workflow.sweeps.settings import SweepRun, Values, combinations, read, refuse, text
 
 # Names the combinations of one set of settings, given as text by setting; the workflow hands in Snakemake's Paramspace.
 Namer = Callable[[Sequence[Mapping[str, str]]], Sequence[str]]
-Values = Mapping[str, Any]
 
 DATA = "data."  # a setting that begins with this is one of the data; any other is one of the emulator
-_PATH_SAFE = re.compile(r"[A-Za-z0-9.+-]+")  # what a value may look like in a path on every file system and executor
-
-
-class SweepRun(Settings):
-    """What is varied of one emulator."""
-
-    experiment: str = Field(description="whose data and stages")
-    emulator: str = Field(description="the config's emulator whose settings are varied")
-    cases: tuple[str, ...] | None = Field(None, min_length=1, description="the only cases; all if left out")
-    settings: dict[str, Any] = Field({}, description="fixed for every point, by dotted name")
-    grid: dict[str, tuple[Any, ...]] | None = Field(
-        None,
-        min_length=1,
-        description="values of every varied setting by dotted name (data.noise_variance is one of the data); all "
-        "combinations are run",
-    )
-    table: str | None = Field(
-        None, min_length=1, description="csv file beside the sweep's, a column per varied setting, a line per point"
-    )
-    columns: tuple[str, ...] | None = Field(
-        None, min_length=1, description="the columns of the table to use; all if left out"
-    )
-
-    @model_validator(mode="before")
-    @classmethod
-    def _lists_of_values(cls, block: Any) -> Any:
-        if isinstance(block, Mapping) and isinstance(block.get("grid"), Mapping):
-            grid = {name: tuple(v) if isinstance(v, list) else v for name, v in block["grid"].items()}
-            return {**block, "grid": grid}
-        return block
-
-    @model_validator(mode="after")
-    def _check_source(self) -> Self:
-        if (self.grid is None) == (self.table is None):
-            raise ValueError("must have either a grid or a table (csv of combinations) of settings to vary")
-        for name, values in (self.grid or {}).items():
-            if not values or len({text(value) for value in values}) < len(values):
-                raise ValueError(f"the values of {name} must be a list of different ones, at least one; got {values}")
-        return self
-
-
-class SweepSettings(Settings):
-    """A sweep's file."""
-
-    title: str = Field(min_length=1, description="heading of the picture")
-    repeats: Count = Field(description="re-tunings of every point; no more than the experiment's")
-    repeats_per_job: int = Field(ge=1, description="repeats that share one job")
-    runs: tuple[SweepRun, ...] = Field(min_length=1, description="what is varied, experiment by experiment")
+# What values and the sweep's name may look like in a path on every file system and executor, and how long it may be.
+_PATH_SAFE = re.compile(r"[A-Za-z0-9.+-]{1,80}")
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+-]{0,79}")
+_LONGEST = 200
 
 
 @dataclass(frozen=True)
@@ -172,98 +123,42 @@ def make_sweep(config: Config, namer: Namer) -> Sweep:
         Gives each combination of settings its name in paths.
     """
     path = Path(str(config.run.sweep))
-    sweep = _read(path)
-    _raise(path, [problem for i, run in enumerate(sweep.runs) for problem in _run_problems(i, run, config)])
-    combinations = [_combinations(run, path)[: config.run.sweep_points] for run in sweep.runs]
-    _raise(path, _setting_problems(sweep.runs, combinations, config))
-    short = _short_names({key for found in combinations for values in found for key in values})
+    sweep = read(path)
+    if not _NAME.fullmatch(path.stem):
+        expected = "at most 80 letters, digits, '_', '.', '+' and '-', a letter or digit first"
+        refuse(path, [f"a sweep's file names a folder: its name must be {expected}; got {short(path.stem)}"])
+    refuse(path, [problem for i, run in enumerate(sweep.runs) for problem in _run_problems(i, run, config)])
+    varied = [combinations(run, path, config.run.sweep_points) for run in sweep.runs]
+    refuse(path, _setting_problems(sweep.runs, varied, config))
+    names = _short_names({key for found in varied for values in found for key in values})
     points: list[Point] = []
     problems: list[str] = []
-    for run, found in zip(sweep.runs, combinations, strict=True):
-        points += _points(run, found, short, config, namer, sweep.repeats, problems)
-    _raise(path, [*problems, *_clashes(points)])
+    for run, found in zip(sweep.runs, varied, strict=True):
+        points += _points(run, found, names, config, namer, sweep.repeats, problems)
+    refuse(path, [*problems, *_clashes(points)])
     swept = _with_points(config, points, path.stem, sweep.repeats_per_job)
-    _raise(path, _point_problems(points, swept))
+    refuse(path, _point_problems(points, swept))
     return Sweep(path, sweep.title, parse(swept), points)
-
-
-def text(value: Any) -> str:
-    """A value as paths, tables and axes show it."""
-    if value is None:
-        return "none"
-    if isinstance(value, bool):
-        return str(value).lower()
-    return "x".join(map(text, value)) if isinstance(value, list | tuple) else str(value)
-
-
-def _raise(path: Path, problems: Sequence[str]) -> None:
-    if problems:
-        raise ConfigError.of(f"the sweep {path}", problems)
-
-
-def _read(path: Path) -> SweepSettings:
-    try:
-        block = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise ConfigError(f"no sweep can be read at {path} ({error.strerror}): name a file of config/sweeps") from None
-    except yaml.YAMLError as error:
-        raise ConfigError(f"the sweep {path} is no yaml: {error}") from None
-    try:
-        return SweepSettings.model_validate(block)
-    except ValidationError as error:
-        raise ConfigError.of(
-            f"the sweep {path}", sentences(error, SweepSettings, block, lambda _: "the sweep")
-        ) from None
 
 
 def _run_problems(index: int, run: SweepRun, config: Config) -> Iterator[str]:
     """Whether a run of the sweep starts from an emulator and cases that the config has."""
     place, experiment = f"the sweep.runs.{index}", run.experiment
-    known = config.everything
+    known = {name: block for name, block in config.everything.items() if isinstance(block, ExperimentSettings)}
     if experiment not in known:
-        yield f"{place}.experiment must be one of {', '.join(known)}; got {experiment!r}"
+        yield f"{place}.experiment must be one of {', '.join(known)}; got {short(experiment)}"
+        return
+    unfit = [] if experiment in config.blocks else data_problems(config, experiment)
+    if unfit:  # of an experiment that is not run
+        yield from unfit
         return
     if run.emulator not in known[experiment].emulators:
-        listed = ", ".join(known[experiment].emulators)
-        yield f"{place}.emulator: {experiment} has no emulator {run.emulator!r}; it has {listed}"
+        listed = among(known[experiment].emulators)
+        yield f"{place}.emulator: {experiment} has no emulator {short(run.emulator)}; it has {listed}"
     cases = experiments()[experiment].cases(known[experiment])
     for case in run.cases or ():
         if case not in cases:
-            yield f"{place}.cases: {experiment} has no case {case!r}; it has {', '.join(cases)}"
-
-
-def _combinations(run: SweepRun, path: Path) -> list[dict[str, Any]]:
-    """The varied settings of every point of a run, by their full names."""
-    if run.grid is not None:
-        return [dict(zip(run.grid, values, strict=True)) for values in product(*run.grid.values())]
-    table = path.parent / str(run.table)
-    try:
-        with table.open(newline="", encoding="utf-8") as stream:
-            header, *rows = [row for row in csv.reader(stream) if row] or [[]]
-    except OSError as error:
-        raise ConfigError(f"the sweep {path}: {table} cannot be read ({error.strerror})") from None
-    named = run.columns or header
-    problems = [f"{table} has no column {name!r}; it has {', '.join(header)}" for name in named if name not in header]
-    problems += [
-        f"{table}, line {line}: {len(header)} values are expected, as many as column names, none of them empty "
-        f"(write null for none); got {', '.join(row)!r}"
-        for line, row in enumerate(rows, start=2)
-        if len(row) != len(header) or "" in row
-    ]
-    if not rows:
-        problems.append(f"{table} must have a line of setting names and at least one line of values")
-    _raise(path, problems)
-    found = [dict(zip(header, map(_cell, row), strict=True)) for row in rows]
-    return [{name: row[name] for name in named} for row in found]
-
-
-def _cell(cell: str) -> Any:
-    """A cell of a csv, read as a config would read it; 1e-3 is a number, too."""
-    value = yaml.safe_load(cell)
-    try:
-        return float(value) if isinstance(value, str) else value
-    except ValueError:
-        return value
+            yield f"{place}.cases: {experiment} has no case {short(case)}; it has {among(cases)}"
 
 
 def _setting_problems(runs: Sequence[SweepRun], combinations: Sequence[Sequence[Values]], config: Config) -> list[str]:
@@ -277,13 +172,11 @@ def _setting_problems(runs: Sequence[SweepRun], combinations: Sequence[Sequence[
         entries = [*run.settings.items(), *(item for values in found for item in values.items())]
         for name, value in {(name, text(value)): (name, value) for name, value in entries}.values():
             if name not in known:
-                near = get_close_matches(name, known, n=1) or [
-                    path for path in sorted(known) if path.rpartition(".")[2] == name
-                ]
-                hint = f"did you mean {near[0]!r}?" if near else f"known are {', '.join(sorted(known))}"
-                problems.append(f"{place}: {run.experiment}, {run.emulator} has no setting {name!r}; {hint}")
+                hint = nearest(name, sorted(known), "known are")
+                problems.append(f"{place}: {run.experiment}, {run.emulator} has no setting {short(name)}; {hint}")
             if name not in run.settings and not _PATH_SAFE.fullmatch(text(value)):
-                problems.append(f"{place}: {name} must be letters, digits, '.', '+' or '-'; got {value!r}")
+                expected = "at most 80 letters, digits, '.', '+' or '-'"
+                problems.append(f"{place}: {name} must be {expected}; got {short(value)}")
     return problems
 
 
@@ -308,7 +201,7 @@ def _short_names(names: set[str]) -> dict[str, str]:
 def _points(
     run: SweepRun,
     combinations: Sequence[Values],
-    short: Mapping[str, str],
+    names: Mapping[str, str],
     config: Config,
     namer: Namer,
     repeats: int,
@@ -322,7 +215,7 @@ def _points(
     case_names, emulator_names = (
         _named(
             [
-                {short[name]: text(v) for name, v in values.items() if name.startswith(DATA) == of_data}
+                {names[name]: text(v) for name, v in values.items() if name.startswith(DATA) == of_data}
                 for values in combinations
             ],
             namer,
@@ -333,14 +226,14 @@ def _points(
     for case in run.cases or cases:
         for i, (own_data, own_settings) in enumerate(parts):
             name, emulator = case + case_names[i], run.emulator + emulator_names[i]
+            made = over(cases[case].plain(), _nested(own_data))
             try:
-                data = cases[case].but(**own_data) if own_data else cases[case]
+                data = type(cases[case]).model_validate(made)
             except ValidationError as error:
-                made = {**cases[case].plain(), **own_data}
                 found = sentences(error, type(cases[case]), made, lambda _: "data")
                 problems += [f"{run.experiment}, {name}: {sentence}" for sentence in found]
                 continue
-            values = {short[key]: value for key, value in combinations[i].items()}
+            values = {names[key]: value for key, value in combinations[i].items()}
             yield Point(run.experiment, name, emulator, values, over(plain, _nested(own_settings)), data)
 
 
@@ -370,6 +263,8 @@ def _clashes(points: Sequence[Point]) -> list[str]:
     seen: dict[tuple[str, ...], Any] = {}
     problems = []
     for point in points:
+        if max(len(point.case), len(point.emulator)) > _LONGEST:
+            problems.append(f"{point.place}: folders have names of at most {_LONGEST} characters: vary fewer settings")
         if ("point", point.place) in seen:
             problems.append(f"{point.place}: two points have these settings; drop one")
         seen["point", point.place] = point

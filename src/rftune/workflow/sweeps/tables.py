@@ -11,7 +11,7 @@ import pandas as pd
 
 from rftune import storage
 from rftune.experiments.protocol import load_repeats
-from rftune.workflow.sweeps.plan import text
+from rftune.workflow.sweeps.settings import text
 
 TIMES = ("seconds", "fit_seconds", "peak_memory_mb")
 
