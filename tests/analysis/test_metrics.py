@@ -82,3 +82,15 @@ def test_that_coverage_checks_its_arguments():
         metrics.covered(np.zeros((5, 2)), np.zeros(3))
     with pytest.raises(ValueError, match="level must be between 0 and 1; got 99"):
         metrics.covered(np.zeros((5, 2)), np.zeros(2), level=99)
+
+
+def test_that_intervals_cover_what_they_promise():
+    """Truths drawn from the predicted normals lie inside as often as the intervals say, to five standard errors."""
+    rng = np.random.default_rng(1)
+    mean, std = rng.standard_normal((20_000, 2)), rng.uniform(0.1, 3.0, (20_000, 2))
+    truth = mean + std * rng.standard_normal(mean.shape)
+    for level in (0.5, 0.9):
+        error = np.sqrt(level * (1 - level) / truth.size)
+        assert metrics.interval_coverage(mean, std, truth, level) == pytest.approx(level, abs=5 * error)
+    assert metrics.interval_coverage(mean, 0.5 * std, truth) < 0.65, "too sure"
+    assert np.isnan(metrics.interval_coverage(mean, np.full(std.shape, np.nan), truth))

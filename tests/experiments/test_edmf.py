@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -34,7 +35,7 @@ from rftune.experiments.edmf import (
 )
 from rftune.experiments.edmf.data import EDMFData
 from rftune.experiments.edmf.parameters import Parameters
-from rftune.experiments.protocol import stack_repeats, training_set
+from rftune.experiments.protocol import predict_intervals, stack_repeats, training_set, with_scores
 from rftune.experiments.results import Listed, Results, Stored
 from rftune.inference import chains, discrepancy, mcmc
 from rftune.inference.settings import SamplingSettings
@@ -265,11 +266,16 @@ def test_that_the_public_data_are_read_as_they_are():
     assert final[1] == pytest.approx(0.683, abs=0.001)
 
 
+def analysed(made: xr.Dataset, predictions: xr.Dataset, *more: Any) -> xr.Dataset:
+    """An analysis as it is stored."""
+    return with_scores(analysis.analyse(made, predictions, *more), made, predictions)
+
+
 def constant_predictions(made: xr.Dataset) -> xr.Dataset:
     """Predictions of the training mean, with what a tuning says of itself."""
     constant = Constant().fit(training_set(made), xr.Dataset(), np.random.default_rng(0))
     said = {"failure": "", "n_restarts": 0, "n_failed_members": 0, "objective_ratio": np.nan}
-    predicted = stack_repeats([prediction.predict(constant, made)], [0])
+    predicted = stack_repeats([prediction.predict(constant, made).merge(predict_intervals(constant, made))], [0])
     return predicted.assign({name: ("repeat", [value]) for name, value in said.items()})
 
 
@@ -371,7 +377,9 @@ def read_back(table: pd.DataFrame, path: Path) -> pd.DataFrame:
 def test_that_emulators_are_compared_also_where_nothing_was_sampled(tmp_path):
     """As a data file has it when every emulator is `sampled: false`."""
     truth = xr.Dataset({"prior_distance": np.nan, "prior_covered": ("input", np.full(2, np.nan))})
-    once = {name: ("repeat", [value]) for name, value in (("training_error", 4.6), ("test_error", 9.6))}
+    once = {
+        name: ("repeat", [value]) for name, value in (("training_error", 4.6), ("test_error", 9.6), ("coverage", 0.9))
+    }
     once |= {"failure": ("repeat", [""]), "n_restarts": ("repeat", [0]), "n_failed_members": ("repeat", [0])}
     times = {"seconds": ("repeat", [20.0]), "likelihood_seconds": ("repeat", [0.002])}
     stored = []
@@ -409,10 +417,10 @@ def of_a_file(tmp_path):
     keep("truth", analysis.analyse_truth(made, xr.Dataset(), np.random.default_rng(1)))
     for emulator, converged in (("process", True), ("another", False)):
         chain = stored_chain(np.random.default_rng(2).normal(size=(400, 2))).assign(converged=converged)
-        posteriors = stack_repeats([chain], [0])
+        posteriors = stack_repeats([chain], [0]).expand_dims(likelihood=["ours"])
         rng, predictions = np.random.default_rng(3), constant_predictions(made)
         keep("posterior", posteriors, emulator)
-        keep("analysis", analysis.analyse(made, predictions, rng, posteriors, xr.Dataset()), emulator)
+        keep("analysis", analysed(made, predictions, rng, posteriors, xr.Dataset()), emulator)
         keep("times", xr.Dataset({name: ("repeat", [1.0]) for name in ("seconds", "likelihood_seconds")}), emulator)
     emulators = {"process": Listed("process", "GP", "gp", {"kind": "gp"})}
     emulators |= {"another": Listed("another", "something else", "", {"kind": "constant"})}

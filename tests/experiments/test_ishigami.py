@@ -12,7 +12,7 @@ import yaml
 from rftune import storage
 from rftune.emulators.listed import Listed
 from rftune.experiments.ishigami import analysis, data, figures, tables
-from rftune.experiments.protocol import load_repeats, training_set
+from rftune.experiments.protocol import load_repeats, training_set, with_scores
 from rftune.experiments.results import Results, Stored
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -90,10 +90,14 @@ def test_that_too_many_training_points_are_refused():
 def predictions_like(made, deviations):
     truth = made["truth"].values
     mean = np.stack([truth + deviation for deviation in deviations])
+    shifts = [float(np.mean(deviation)) for deviation in deviations]
+    judged = np.stack([made["fresh_truth"].values + shift for shift in shifts])
     n = len(deviations)
     return xr.Dataset(
         {
             "mean": (("repeat", "point", "output"), mean),
+            "judged_mean": (("repeat", "judged", "output"), judged),
+            "judged_std": (("repeat", "judged", "output"), np.ones(judged.shape)),
             "failure": ("repeat", np.array([""] * n, dtype=object)),
             "n_restarts": ("repeat", np.zeros(n, dtype=int)),
             "n_failed_members": ("repeat", np.full(n, 2)),
@@ -151,7 +155,8 @@ def stored(made, tmp_path):
         predictions["failure"].values[2] = "ended at the zero predictor" if name == "lowrank" else ""
         predictions["n_restarts"].values[1] = 1
         found.append(store("predicted", name, predictions))
-        found.append(store("analysis", name, analysis.analyse(made, predictions, 10, np.random.default_rng(0))))
+        analysed = analysis.analyse(made, predictions, 10, np.random.default_rng(0))
+        found.append(store("analysis", name, with_scores(analysed, made, predictions)))
     misfit = np.array([[4.0, 2.0, 1.0], [8.0, 4.0, 4.0]])
     tuned = xr.Dataset(
         {"misfit": (("repeat", "iteration"), misfit), "failure": ("repeat", np.array(["", "x"], dtype=object))},
@@ -234,4 +239,46 @@ def test_that_chunks_come_back_in_the_order_of_repeats(tmp_path):
 
 def test_that_a_table_is_plain_csv(results, tmp_path):
     tables.indices_table(results).to_csv(tmp_path / "t.csv", index=False)
-    assert len(pd.read_csv(tmp_path / "t.csv")) == 2 * 6 + 3 * 7
+    assert len(pd.read_csv(tmp_path / "t.csv")) == 2 * 6 + 3 * 9
+
+
+def test_that_fresh_points_are_uniform_and_judge_the_intervals(made):
+    fresh = made["fresh_points"].values
+    assert fresh.shape == (2000, 3)
+    assert (np.abs(fresh) <= np.pi).all()
+    assert np.abs(fresh.mean(axis=0)).max() < 5 * np.pi / np.sqrt(3 * 2000)
+    assert not set(map(tuple, fresh)) & set(map(tuple, made["points"].values))
+    np.testing.assert_array_equal(made["fresh_truth"].values[:, 0], data.ishigami(fresh, 7.0, 0.1))
+    predictions = predictions_like(made, [0.0, 1.5, 2.0])
+    found = with_scores(analysis.analyse(made, predictions, 10, np.random.default_rng(0)), made, predictions)
+    # with standard deviation 1 the 90 % intervals reach 1.64 to both sides
+    np.testing.assert_array_equal(found["coverage"], [1.0, 1.0, 0.0])
+    truth = made["fresh_truth"].values
+    np.testing.assert_allclose(found["fresh_rmse"], np.array([0.0, 1.5, 2.0]) / truth.std())
+
+
+@pytest.fixture
+def with_choices(stored, made, tmp_path):
+    """The same, and an RF that differs in the number of folds."""
+    settings = {"n_features": 15, "validation_fraction": 0.2, "n_folds": 2}
+    emulators = {
+        "lowrank": Listed("lowrank", "RF", "rf", {**FEATURES, "tuning": settings}),
+        "alone": Listed("alone", "alone", "choice", {**FEATURES, "tuning": {**settings, "n_folds": 1}}),
+    }
+    own = [one for one in stored if one.emulator in ("", "lowrank")]
+    again = [replace(one, emulator="alone") for one in own if one.emulator == "lowrank"]
+    return Results([*own, *again], emulators, {}, {"T2": PAPER}, "ishigami_choices")
+
+
+def test_that_choices_are_compared_with_the_rf_by_what_they_change(with_choices, tmp_path):
+    table = tables.choices_table(with_choices)
+    assert table["choice"].tolist() == ["tuning.n_folds"] * 2
+    assert table[["value", "emulator"]].to_numpy().tolist() == [[1, "alone"], [2, "lowrank"]]
+    n_data = {1: 12 + 2, 2: 2 * (12 + 2)}  # a fifth of 60 samples, and two rows that regularise
+    for _, row in table.iterrows():
+        assert row["objective_first_mean"] == pytest.approx(4.0 / n_data[row["value"]])
+        assert row["objective_ratio"] == pytest.approx(0.25)  # of the re-tuning that did not fail
+    assert set(tables.indices_table(with_choices)["source"]) == {"analytic", "empirical", "lowrank"}
+    table.to_csv(tmp_path / "t.csv", index=False)
+    drawn = figures.draw_choices(replace(with_choices, tables={"ishigami_choices": pd.read_csv(tmp_path / "t.csv")}))
+    assert [tick.get_text() for tick in drawn.axes[2].get_xticklabels()] == ["1", "2"]

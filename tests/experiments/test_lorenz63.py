@@ -15,7 +15,7 @@ from rftune.emulators.point import PointModel, unknown
 from rftune.experiments.base import experiment
 from rftune.experiments.lorenz63 import analysis, figures, prediction, tables
 from rftune.experiments.lorenz63.data import Lorenz63Data
-from rftune.experiments.protocol import OUTCOME, training_set
+from rftune.experiments.protocol import OUTCOME, predict_intervals, training_set, with_scores
 from rftune.experiments.results import Results, Stored
 from rftune.report.style import MUTED
 
@@ -163,7 +163,8 @@ def test_that_a_failed_tuning_goes_through_as_unknown(made):
 
 def outcomes(*models, made, failure=()):
     """Predictions of several repeats, with what a tuning says of itself."""
-    found = xr.concat([prediction.predict(model, made) for model in models], dim="repeat")
+    predicted = [prediction.predict(model, made).merge(predict_intervals(model, made)) for model in models]
+    found = xr.concat(predicted, dim="repeat")
     failures = np.array([failure[i] if i < len(failure) else "" for i in range(len(models))], dtype=object)
     said = {"failure": failures, **{name: np.zeros(len(models)) for name in OUTCOME if name != "failure"}}
     return found.assign({name: ("repeat", values) for name, values in said.items()}).assign_coords(
@@ -245,7 +246,8 @@ def stored(made, yardstick, tmp_path_factory):
         ("tuned", outcomes(true_model(1e-3), unknown(3, 3), made=made, failure=("", "zero predictor"))),
     ):
         keep("predicted", predicted, name)
-        keep("analysis", analysis.analyse(made, predicted, rng=np.random.default_rng(0)), name)
+        found_of = analysis.analyse(made, predicted, rng=np.random.default_rng(0))
+        keep("analysis", with_scores(found_of, made, predicted), name)
         n = predicted.sizes["repeat"]
         keep("times", xr.Dataset({"seconds": ("repeat", np.full(n, 2.0))}, coords={"repeat": np.arange(n)}), name)
     return found
@@ -319,7 +321,7 @@ def test_that_the_table_is_drawn_without_the_ranks(table, tmp_path):
 def test_that_errors_are_drawn_by_rank_and_family(table, tmp_path):
     alone = figures.draw_ranks(Results([], EMULATED, read_back(table, tmp_path)))
     assert [tick.get_text() for tick in alone.axes[0].get_xticklabels()] == ["4"]
-    assert alone.legends[0].get_texts()[0].get_text() == "RF, diag(D)² + UUᵀ, n = 2, 1 failed"
+    assert alone.legends[0].get_texts()[0].get_text() == "RF, diag(D)² + UUᵀ, ours, n = 2, 1 failed"
 
     added = {
         "high": listed("high", "by_rank", rank=7),
@@ -337,7 +339,7 @@ def test_that_errors_are_drawn_by_rank_and_family(table, tmp_path):
     grey = [line.get_xdata().tolist() for line in figure.axes[0].lines if line.get_color() == MUTED]
     assert grey == [[1], [1]]  # at rank 7 only, test and training
     families = [text.get_text().partition(", n")[0] for text in figure.legends[0].get_texts()]
-    assert families[:3] == ["RF, diag(D)² + UUᵀ", "RF, the paper's (I + USUᵀ)²", "RF diagonal"]
+    assert families[:3] == ["RF, diag(D)² + UUᵀ, ours", "RF, the paper's (I + USUᵀ)²", "RF diagonal"]
     assert figure.legends[0].get_texts()[0].get_text().endswith("n = 2, 3 failed")
 
 

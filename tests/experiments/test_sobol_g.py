@@ -9,6 +9,7 @@ import xarray as xr
 from rftune import storage
 from rftune.emulators.listed import Listed
 from rftune.experiments.base import experiment
+from rftune.experiments.protocol import with_scores
 from rftune.experiments.results import Results, Stored
 from rftune.experiments.sobol_g import analysis, data, figures, tables
 
@@ -114,11 +115,14 @@ def test_that_more_training_points_than_rows_are_refused():
 
 def predictions(made, n_repeats, failure=""):
     noise = 0.05 * np.random.default_rng(2).standard_normal((n_repeats, made.sizes["point"], 1))
+    fresh = np.tile(made["fresh_truth"].values + 0.05, (n_repeats, 1, 1))
     failures = np.array([""] * n_repeats, dtype=object)
     failures[-1] = failure
     return xr.Dataset(
         {
             "mean": (("repeat", "point", "output"), made["truth"].values + noise),
+            "judged_mean": (("repeat", "judged", "output"), fresh),
+            "judged_std": (("repeat", "judged", "output"), np.full(fresh.shape, 0.05)),
             "failure": ("repeat", failures),
             "n_restarts": ("repeat", np.zeros(n_repeats, dtype=int)),
             "n_failed_members": ("repeat", np.zeros(n_repeats, dtype=int)),
@@ -155,7 +159,8 @@ def stored(tmp_path_factory):
                 coords={"repeat": [0, 1, 2]},
             )
             store("predicted", d, name, predicted)
-            store("analysis", d, name, analysis.analyse(made, predicted, 4, np.random.default_rng(0)))
+            analysed = analysis.analyse(made, predicted, 4, np.random.default_rng(0))
+            store("analysis", d, name, with_scores(analysed, made, predicted))
             store("times", d, name, timing)
         tuned = xr.Dataset(
             {

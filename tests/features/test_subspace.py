@@ -1,5 +1,7 @@
 """The authors' family, C = Q S Qᵀ + ε I, against its dense definition."""
 
+from statistics import NormalDist
+
 import numpy as np
 import pytest
 
@@ -87,3 +89,14 @@ def test_that_most_of_the_prior_of_the_strengths_is_where_the_paper_says():
     mean, std = Subspace().log_strength
     low, high = np.exp(mean - 2.5758 * std), np.exp(mean + 2.5758 * std)
     assert (low, high) == (pytest.approx(1e-3, rel=0.02), pytest.approx(1e3, rel=0.02))
+
+
+def test_that_the_printed_prior_is_the_familys_own():
+    """99 % of ς and of the entries of S lie in 1e-3 to 1e3, relative to the data's variance for ς."""
+    structure = make_structure("subspace", 3, 1, 2)
+    priors = {parameter.name: parameter.prior for parameter in structure.parameters}
+    for name in ("amplitude", "strengths"):
+        assert NormalDist(*priors[name]).inv_cdf(0.995) == pytest.approx(np.log(1e3), abs=0.01)
+    own = make_structure("subspace", 3, 1, 2, prior={"amplitude": Normal(1.0, 0.5)})
+    assert own.parameters[0].prior == Normal(1.0, 0.5)
+    assert make_structure("lowrank", 3, 1, 2).parameters[0].prior == Normal(0.0, 1.5)

@@ -115,7 +115,7 @@ def test_that_the_tests_own_config_passes() -> None:
         (
             "ishigami.emulators.gp.rank",
             2,
-            "ishigami.emulators.gp: unknown key 'rank'; known keys: tuning",
+            "ishigami.emulators.gp: unknown key 'rank'; known keys: inputs, tuning",
         ),
         (
             "ishigami.emulators.gp.tuning.lengthscale_bounds",
@@ -160,11 +160,10 @@ def test_that_a_base_that_is_no_power_of_two_is_found_before_the_data_are_made()
 
 def test_that_too_few_samples_are_found_for_every_emulator_with_folds() -> None:
     found = problems(changed("ishigami.data.n_train", 3))
-    assert [problem.split(":")[0].rsplit(".", 1)[1] for problem in found] == [
-        "lowrank",
-        "diagonal",
-        "perturbation",
-    ]
+    emulators = CONFIG["ishigami"]["emulators"]
+    tuned = [name for name, entry in emulators.items() if "tuning" not in entry or entry["tuning"] is not None]
+    features = [name for name in tuned if emulators[name]["kind"] == "random_features"]
+    assert [problem.split(":")[0].rsplit(".", 1)[1] for problem in found] == features
     assert all("3 samples are too few for validation folds of 20% of the data" in problem for problem in found)
     read(changed("ishigami.data.n_train", 5))
 
@@ -250,7 +249,7 @@ def test_that_an_emulator_set_to_null_is_left_out() -> None:
     config = read(changed("ishigami.emulators.diagonal", None))
     assert "diagonal" not in {run.emulator for run in runs(config, "ishigami")}
     assert "ishigami.emulators: F1 shows an emulator of role rf, and none has it: give it to one" in problems(
-        changed("ishigami.emulators.lowrank", None)
+        changed("ishigami.emulators.subspace", None)
     )
 
 
@@ -351,8 +350,8 @@ def test_that_only_the_named_experiments_are_run() -> None:
 
 def test_that_a_stage_is_handed_the_blocks_that_it_reads() -> None:
     emulators = read(CONFIG).emulators["ishigami"]
-    assert set(emulators["lowrank"].read_by("tune")) == {"kind", "features", "tuning"}
-    assert set(emulators["lowrank"].read_by("fit")) == {"kind", "features", "prediction"}
+    assert set(emulators["lowrank"].read_by("tune")) == {"kind", "inputs", "features", "tuning"}
+    assert set(emulators["lowrank"].read_by("fit")) == {"kind", "inputs", "features", "prediction"}
     assert emulators["untuned"].read_by("tune")["tuning"] is None
 
 

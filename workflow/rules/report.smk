@@ -11,7 +11,8 @@ rule verdicts:
         list(plan.curves.values()),
         paper=plan.paper_path,
     output:
-        f"{plan.results}/verdicts.csv",
+        verdicts=f"{plan.results}/verdicts.csv",
+        claims=f"{plan.results}/claims.csv",
     log:
         plan.log("report/verdicts"),
     benchmark:
@@ -33,7 +34,8 @@ rule report:
     input:
         [plan.pictures(artifact)[0] for artifact in plan.artifacts],
         list(plan.tables.values()),
-        verdicts=rules.verdicts.output[0],
+        verdicts=rules.verdicts.output.verdicts,
+        claims=rules.verdicts.output.claims,
     output:
         page=f"{plan.results}/report.html",
         record=f"{plan.results}/{record.NAME}",

@@ -3,8 +3,7 @@
 from importlib import import_module
 
 from rftune import storage
-from rftune.analysis.scores import scores
-from rftune.experiments.protocol import load_repeats, unseen_points
+from rftune.experiments.protocol import load_repeats, with_scores
 from rftune.seeding import rng_for
 from rftune.workflow.jobs import job
 
@@ -17,10 +16,7 @@ def main(data_path, prediction_paths, posterior_paths, truth_posterior_path, out
     rng = rng_for(seed, *labels, "analyse")
     data, predictions = storage.load(data_path), load_repeats(prediction_paths)
     result = module.analyse(data, predictions, rng=rng, **sampled, **settings)
-    unseen = unseen_points(data)
-    found = [scores(mean[unseen], data["truth"].values[unseen]) for mean in predictions["mean"].values]
-    result = result.assign({name: ("repeat", [one[name] for one in found]) for name in found[0]})
-    storage.save(result, out_path, settings=settings, seed=seed)
+    storage.save(with_scores(result, data, predictions), out_path, settings=settings, seed=seed)
 
 
 if "snakemake" in globals():

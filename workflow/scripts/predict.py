@@ -8,7 +8,7 @@ import numpy as np
 from rftune import storage
 from rftune.emulators import point
 from rftune.emulators.base import EMULATORS
-from rftune.experiments.protocol import OUTCOME, stack_repeats, training_set
+from rftune.experiments.protocol import OUTCOME, predict_intervals, stack_repeats, training_set
 from rftune.progress import peak_memory_mb, progress_bar
 from rftune.seeding import rng_for
 from rftune.workflow.jobs import job
@@ -34,7 +34,8 @@ def main(data_path, tuned_path, tuning_times_path, out_path, times_path, labels,
             if hasattr(module, "measure") and not one["failure"].item():
                 seconds |= module.measure(model, data)
             measured.append(seconds)
-            predictions.append(module.predict(model, data).assign({name: one[name] for name in OUTCOME}))
+            predicted = module.predict(model, data).merge(predict_intervals(model, data))
+            predictions.append(predicted.assign({name: one[name] for name in OUTCOME}))
             bar.update()
     for name in sorted(set().union(*measured)):
         times[name] = ("repeat", [seconds.get(name, np.nan) for seconds in measured])

@@ -12,7 +12,19 @@ from rftune.workflow import record
 from rftune.workflow.jobs import job
 
 
-def main(exhibits, verdicts_path, page_path, record_path, made_with, settings, experiments, seeds, cores, benchmarks):
+def main(
+    exhibits,
+    verdicts_path,
+    claims_path,
+    page_path,
+    record_path,
+    made_with,
+    settings,
+    experiments,
+    seeds,
+    cores,
+    benchmarks,
+):
     folder = Path(page_path).parent
     shown = [Exhibit(**exhibit) for exhibit in exhibits]
     run = Run(
@@ -25,14 +37,17 @@ def main(exhibits, verdicts_path, page_path, record_path, made_with, settings, e
         cores=cores,
     )
     with storage.atomic_path(page_path) as temporary:
-        temporary.write_text(render(shown, pd.read_csv(verdicts_path), run), encoding="utf-8")
+        temporary.write_text(
+            render(shown, pd.read_csv(verdicts_path), pd.read_csv(claims_path, keep_default_na=False), run),
+            encoding="utf-8",
+        )
     kept = [path for one in shown for path in (one.picture, one.table) if path]
     made = {
         "commit": run.commit,
         "versions": provenance.versions(),
         "cores": cores,
         **made_with,
-        "files": record.digests(folder, [*kept, verdicts_path, page_path]),
+        "files": record.digests(folder, [*kept, verdicts_path, claims_path, page_path]),
     }
     with storage.atomic_path(record_path) as temporary:
         temporary.write_text(json.dumps(made, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
@@ -43,6 +58,7 @@ if "snakemake" in globals():
         main(
             snakemake.params.exhibits,
             snakemake.input.verdicts,
+            snakemake.input.claims,
             snakemake.output.page,
             snakemake.output.record,
             snakemake.params.made_with,

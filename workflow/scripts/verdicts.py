@@ -1,4 +1,4 @@
-"""Set the paper's numbers beside those of a run."""
+"""Set the paper's numbers and its sentences beside those of a run."""
 
 from importlib import import_module
 
@@ -9,25 +9,28 @@ from rftune import storage
 from rftune.emulators.listed import Listed
 from rftune.experiments.protocol import load_repeats
 from rftune.experiments.results import succeeded
-from rftune.report import verdicts
+from rftune.report import claims, verdicts
 from rftune.workflow.jobs import job
 
 
-def main(modules, table_paths, curve_paths, listed, settings, order, paper_path, out_path):
+def main(experiments, table_paths, curve_paths, listed, settings, order, paper_path, out_path, claims_path):
     with open(paper_path, encoding="utf-8") as stream:
         paper = yaml.safe_load(stream)
     tables = {name: pd.read_csv(path) for name, path in table_paths.items()}
-    found = [verdicts.setting(*line) for line in settings]
-    for name, module in modules.items():
-        emulators = {entry[0]: Listed(*entry) for entry in listed[name]}
-        found += import_module(module).compare(verdicts.Evidence(tables, emulators), paper)
-    for name, paths in curve_paths.items():
+    curves = {name: misfits(paths)[: paper["convergence"]["restarts"]] for name, paths in curve_paths.items()}
+    found, claimed = [verdicts.setting(*line) for line in settings], []
+    for name, modules in experiments.items():
+        evidence = verdicts.Evidence(tables, {entry[0]: Listed(*entry) for entry in listed[name]}, curves)
+        if "verdicts" in modules:
+            found += import_module(modules["verdicts"]).compare(evidence, paper)
+        if "claims" in modules:
+            claimed += claims.judged(import_module(modules["claims"]).CLAIMS, evidence)
+    for name, curve in curves.items():
         if name in paper["convergence"]:
-            found += verdicts.convergence(
-                name, paper["convergence"], misfits(paths)[: paper["convergence"]["restarts"]]
-            )
+            found += verdicts.convergence(name, paper["convergence"], curve)
     found.sort(key=lambda verdict: order.index(verdict.id))
     storage.save_table(verdicts.to_frame(found), out_path, float_format=None)
+    storage.save_table(claims.to_frame(claimed), claims_path, float_format=None)
 
 
 def misfits(paths):
@@ -39,12 +42,13 @@ def misfits(paths):
 if "snakemake" in globals():
     with job(snakemake.log[0]):
         main(
-            snakemake.params.modules,
+            snakemake.params.experiments,
             snakemake.params.tables,
             snakemake.params.curves,
             snakemake.params.listed,
             snakemake.params.settings,
             snakemake.params.order,
             snakemake.input.paper,
-            snakemake.output[0],
+            snakemake.output.verdicts,
+            snakemake.output.claims,
         )

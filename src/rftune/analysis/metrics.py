@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from statistics import NormalDist
+
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
 from rftune.data import Array
+
+INTERVAL_LEVEL = 0.9  # of the intervals whose coverage stands in the tables
 
 
 def relative_rmse(prediction: Array, truth: Array) -> float:
@@ -84,6 +88,21 @@ def sliced_wasserstein(samples: Array, others: Array, rng: Generator, n_projecti
         for direction in directions
     ]
     return float(np.mean(distances))
+
+
+def interval_coverage(mean: Array, std: Array, truth: Array, level: float = INTERVAL_LEVEL) -> float:
+    """Share of the truth's entries inside the central interval of a normal around each mean; NaN without intervals.
+
+    Parameters
+    ----------
+    mean, std, truth : (n_points, n_outputs)
+    level
+        Share that the intervals promise.
+    """
+    if not (np.isfinite(mean).all() and np.isfinite(std).all()):
+        return np.nan
+    half_width = NormalDist().inv_cdf(0.5 + level / 2.0)
+    return float(np.mean(np.abs(truth - mean) <= half_width * std))
 
 
 def covered(samples: Array, truth: Array, level: float = 0.99) -> NDArray[np.bool_]:

@@ -19,6 +19,8 @@ from rftune.settings import Field, Settings, Variance
 # A Saltelli design is balanced where the number of its base samples is a power of two.
 PowerOfTwo = Literal[2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384, 32768, 65536]
 
+N_FRESH = 2000  # fresh test points
+
 
 class BootstrapSettings(Settings):
     """How intervals of indices are found."""
@@ -52,7 +54,10 @@ def design_data(
     noise_variance: float,
     rng: np.random.Generator,
 ) -> xr.Dataset:
-    """Design, truth with its analytic indices, and noisy training data drawn from the design's rows.
+    """Design, truth with its analytic indices, noisy training data drawn from the design's rows, and fresh points.
+
+    The design's other rows share coordinates with the training rows, which flatters an emulator in many dimensions;
+    fresh points are uniform and share nothing.
 
     Parameters
     ----------
@@ -66,12 +71,15 @@ def design_data(
     truth = function(design.points)
     rows = np.sort(rng.choice(design.n_rows, size=n_train, replace=False))
     noise = np.sqrt(noise_variance) * rng.standard_normal(n_train)
+    fresh = rng.uniform(bounds[:, 0], bounds[:, 1], (N_FRESH, len(bounds)))
     return pack_data(
         Dataset(design.points[rows], (truth[rows] + noise)[:, None]),
         np.array([[noise_variance]]),
         design.points,
         truth[:, None],
         train_rows=("sample", rows),
+        fresh_points=(("fresh", "input"), fresh),
+        fresh_truth=(("fresh", "output"), function(fresh)[:, None]),
         bounds=(("input", "side"), bounds),
         analytic_first=("input", analytic[0]),
         analytic_total=("input", analytic[1]),
@@ -79,14 +87,14 @@ def design_data(
 
 
 def analyse(data: xr.Dataset, predictions: xr.Dataset, n_bootstrap: int, rng: np.random.Generator) -> xr.Dataset:
-    """Indices of the emulated function on the truth's own design, and its errors on and off the training points.
+    """Indices of the emulated function on the truth's own design; its errors at training, other and fresh points.
 
     Parameters
     ----------
     data
         Of `design_data`.
     predictions
-        Variable ``mean`` (repeat, point, output).
+        Variables ``mean`` (repeat, point, output) and, at the fresh points, ``judged_mean``.
     n_bootstrap
         Resamples behind the intervals.
     rng
@@ -95,6 +103,7 @@ def analyse(data: xr.Dataset, predictions: xr.Dataset, n_bootstrap: int, rng: np
     train = np.zeros(design.n_rows, dtype=bool)
     train[data["train_rows"].values] = True
     truth = data["truth"].values[:, 0]
+    fresh = data["fresh_truth"].values[:, 0]
     means = predictions["mean"].values[:, :, 0]
     good = succeeded(predictions)
     rows = zip(means, good, rng.spawn(len(means)), strict=True)
@@ -106,6 +115,10 @@ def analyse(data: xr.Dataset, predictions: xr.Dataset, n_bootstrap: int, rng: np
         "first_confidence": (("repeat", "input"), indices[:, 2]),
         "total_confidence": (("repeat", "input"), indices[:, 3]),
         "relative_rmse": ("repeat", [metrics.relative_rmse(mean[~train], truth[~train]) for mean in means]),
+        "fresh_rmse": (
+            "repeat",
+            [metrics.relative_rmse(mean[:, 0], fresh) for mean in predictions["judged_mean"].values],
+        ),
         "training_error": ("repeat", [error(mean[train], truth[train]) for mean in means]),
         "test_error": ("repeat", [error(mean[~train], truth[~train]) for mean in means]),
         **{name: predictions[name] for name in OUTCOME},

@@ -11,10 +11,23 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from rftune import storage
+from rftune.analysis import metrics
+from rftune.analysis.scores import scores
 from rftune.data import OUTCOME, Array, Dataset, Model, as_matrix
 from rftune.scaling import Training
 
-__all__ = ["OUTCOME", "load_repeats", "pack_data", "predict_means", "stack_repeats", "training_set", "unseen_points"]
+__all__ = [
+    "OUTCOME",
+    "judged_points",
+    "load_repeats",
+    "pack_data",
+    "predict_intervals",
+    "predict_means",
+    "stack_repeats",
+    "training_set",
+    "unseen_points",
+    "with_scores",
+]
 
 
 def pack_data(training: Dataset, noise_covariance: Array, points: Array, truth: Array, **more: Any) -> xr.Dataset:
@@ -30,7 +43,8 @@ def pack_data(training: Dataset, noise_covariance: Array, points: Array, truth: 
     truth : (n_points, n_outputs)
         Noise-free outputs there.
     more
-        Further xarray variables.
+        Further xarray variables, among them ``fresh_points`` and ``fresh_truth``, which have nothing in common with the
+        training data.
     """
     return xr.Dataset(
         {
@@ -58,6 +72,22 @@ def predict_means(model: Model, data: xr.Dataset) -> xr.Dataset:
     return xr.Dataset({"mean": (("point", "output"), model.mean(data["points"].values))})
 
 
+def judged_points(data: xr.Dataset) -> tuple[Array, Array]:
+    """Points at which intervals are judged, and the truth there: fresh ones where a data file has them, else unseen."""
+    if "fresh_points" in data:
+        return data["fresh_points"].values, data["fresh_truth"].values
+    unseen = unseen_points(data)
+    return data["points"].values[unseen], data["truth"].values[unseen]
+
+
+def predict_intervals(model: Model, data: xr.Dataset) -> xr.Dataset:
+    """Mean and standard deviation of one emulator at the `judged_points`."""
+    found = model.predict(judged_points(data)[0])
+    return xr.Dataset(
+        {"judged_mean": (("judged", "output"), found.mean), "judged_std": (("judged", "output"), found.std)}
+    )
+
+
 def unseen_points(data: xr.Dataset) -> NDArray[np.bool_]:
     """Which prediction points no emulator was trained on, (n_points,)."""
     if "is_test" in data:
@@ -66,6 +96,17 @@ def unseen_points(data: xr.Dataset) -> NDArray[np.bool_]:
     if "train_rows" in data:
         unseen[data["train_rows"].values] = False
     return unseen
+
+
+def with_scores(analysis: xr.Dataset, data: xr.Dataset, predictions: xr.Dataset) -> xr.Dataset:
+    """An analysis with what is the same in every experiment: the scores, and the coverage of the 90 % intervals."""
+    unseen, judged = unseen_points(data), judged_points(data)[1]
+    found = [scores(mean[unseen], data["truth"].values[unseen]) for mean in predictions["mean"].values]
+    intervals = zip(predictions["judged_mean"].values, predictions["judged_std"].values, strict=True)
+    coverage = [metrics.interval_coverage(mean, std, judged) for mean, std in intervals]
+    return analysis.assign({name: ("repeat", [one[name] for one in found]) for name in found[0]}).assign(
+        coverage=("repeat", coverage)
+    )
 
 
 def load_repeats(paths: Sequence[str | Path]) -> xr.Dataset:

@@ -135,6 +135,14 @@ def mean_and_spread(values: Array) -> dict[str, float]:
     return {"mean": float(values.mean()), "std": std, "standard_error": std / np.sqrt(len(values))}
 
 
+def spreads(analysis: xr.Dataset, *names: str) -> dict[str, float]:
+    """`mean_and_spread` of some numbers per re-tuning, over those that ended well, as <name>_mean and so on."""
+    good = succeeded(analysis)
+    return {
+        f"{name}_{key}": value for name in names for key, value in mean_and_spread(analysis[name].values[good]).items()
+    }
+
+
 def mean_or_nan(values: Array) -> Array:
     """Mean over the first axis; NaN where there is no value."""
     return np.asarray(values.mean(axis=0)) if len(values) else np.full(values.shape[1:], np.nan)

@@ -66,9 +66,10 @@ class Tails(Settings):
 class Prior(Settings):
     """Prior of what every structure has, unconstrained and for standardised inputs; families have more of their own."""
 
-    amplitude: Normal = Field(
-        Normal(0.0, 1.5),
-        description="[mean, std] of a, where ς = 2·var(y)·exp(a): at a = 0 the prior function has the data's variance",
+    amplitude: Normal | None = Field(
+        None,
+        description="[mean, std] of a, where ς = 2·var(y)·exp(a): at a = 0 the prior function has the data's variance; "
+        "null for [0, 1.5], of the family subspace [0, 2.68]",
     )
     log_scale: Normal = Field(
         Normal(0.0, 0.7),
@@ -130,8 +131,8 @@ class Structure(ABC):
         return np.concatenate([p.unconstrain(values[p.name]) for p in self.parameters])
 
 
-def _amplitude(prior: Prior) -> Parameter:
-    return Parameter("amplitude", (), "log", prior.amplitude)
+def _amplitude(prior: Prior, family: Family) -> Parameter:
+    return Parameter("amplitude", (), "log", prior.amplitude or family.amplitude)
 
 
 @dataclass(frozen=True)
@@ -155,7 +156,7 @@ class Nonseparable(Structure):
 
     def __init__(self, n_inputs: int, n_outputs: int, side: Side, prior: Prior, tails: Tails) -> None:
         self.n_inputs, self.n_outputs, self.side, self.tails = n_inputs, n_outputs, side, tails
-        self.parameters = (_amplitude(prior), *side.parameters)
+        self.parameters = (_amplitude(prior, side.family), *side.parameters)
 
     def draw(self, values: Values, n_features: int, rng: np.random.Generator) -> Array:
         latent = self.tails.latent((n_features, self.side.latent_size), rng)
@@ -172,7 +173,7 @@ class Separable(Structure):
         self.n_inputs, self.n_outputs, self.tails = inner.space.size, outer.space.size, tails
         self.sides = {"input": inner, "output": outer}
         self.parameters = (
-            _amplitude(prior),
+            _amplitude(prior, inner.family),
             *(
                 Parameter(f"{name}_{p.name}", p.shape, p.transform, p.prior)
                 for name, side in self.sides.items()

@@ -89,6 +89,7 @@ class Family(Choice, ABC):
     """
 
     has_rank: ClassVar[bool] = True
+    amplitude: ClassVar[Normal] = Normal(0.0, 1.5)  # prior of a, where ς = 2·var(y)·exp(a)
     float32_is_safe: ClassVar[bool] = True
 
     @abstractmethod

@@ -15,7 +15,7 @@ import jinja2
 import pandas as pd
 import yaml
 
-from rftune.report import tables
+from rftune.report import claims, tables
 from rftune.report.run import Job, elapsed
 from rftune.report.verdicts import AGREED, NOT_COMPARABLE, RULES, SETTING, VERDICTS, WORSE
 from rftune.workflow.stages import STAGES
@@ -156,7 +156,7 @@ def counts(verdicts: pd.DataFrame) -> dict[str, int]:
     return {name: int((judged == name).sum()) for name in VERDICTS}
 
 
-def render(artifacts: Sequence[Exhibit], verdicts: pd.DataFrame, run: Run) -> str:
+def render(artifacts: Sequence[Exhibit], verdicts: pd.DataFrame, claimed: pd.DataFrame, run: Run) -> str:
     """The page.
 
     Parameters
@@ -165,6 +165,8 @@ def render(artifacts: Sequence[Exhibit], verdicts: pd.DataFrame, run: Run) -> st
         In the order of their sections, those that this run leaves out too.
     verdicts
         As read from verdicts.csv.
+    claimed
+        As read from claims.csv.
     run
     """
     numbers = verdicts[verdicts["rule"] != SETTING]
@@ -189,6 +191,8 @@ def render(artifacts: Sequence[Exhibit], verdicts: pd.DataFrame, run: Run) -> st
         same_settings=int((settings["verdict"] == AGREED).sum()),
         n_settings=len(settings),
         worse=_shown(numbers[numbers["verdict"] == WORSE]),
+        claims=claimed.to_dict("records"),
+        claim_counts={name: int((claimed["verdict"] == name).sum()) for name in claims.VERDICTS},
         rules=RULES,
         marks=MARKS,
         run=run,

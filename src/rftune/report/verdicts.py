@@ -7,7 +7,7 @@ the same seed give the same verdicts, but for those of kind "time".
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -88,10 +88,13 @@ class Evidence:
         The tables of the run by name; those that it does not make are missing.
     emulators
         Those of the experiment, by name.
+    curves
+        Objective per iteration of the re-tunings that a figure shows, by figure; those that failed left out.
     """
 
     tables: Mapping[str, pd.DataFrame]
     emulators: Mapping[str, Listed] = field(default_factory=dict)
+    curves: Mapping[str, Array] = field(default_factory=dict)
 
     def named(self, role: str) -> str:
         """Name of the emulator in a role; empty where there is none."""
@@ -168,7 +171,16 @@ def claim(
 def count(id: str, quantity: str, paper: int, ours: float) -> Verdict:
     """A number of repeats."""
     verdict = NOT_COMPARABLE if not _known(ours) else AGREED if ours >= paper else WORSE
-    return Verdict(id, quantity, "value", paper, ours, np.nan, "at least as many", verdict)
+    judged = Verdict(id, quantity, "value", paper, ours, np.nan, "at least as many", verdict)
+    return explained(judged, "config/full.yaml has as many, at more time")
+
+
+def explained(verdict: Verdict, because: str) -> Verdict:
+    """The verdict, where it is worse with what explains it beside its rule."""
+    if verdict.verdict != WORSE:
+        return verdict
+    joint = "; " if ":" in verdict.rule else ": "
+    return replace(verdict, rule=f"{verdict.rule}{joint}{because}")
 
 
 def setting(id: str, quantity: str, paper: Any, ours: Any) -> Verdict:

@@ -85,11 +85,13 @@ def title(artifact: str) -> str:
 
 def judged(plan: Plan) -> dict[str, Any]:
     """What the job that sets the paper's numbers beside ours is told."""
-    modules = {name: experiments()[name].module("verdicts") for name in plan.config.blocks}
-    compared = {name: module for name, module in modules.items() if module is not None}
+    compared = {
+        name: {own: full for own in ("verdicts", "claims") if (full := experiments()[name].module(own)) is not None}
+        for name in plan.config.blocks
+    }
     listed = plan.config.listed
     return {
-        "modules": compared,
+        "experiments": compared,
         "tables": plan.tables,
         "curves": plan.curves,
         "listed": {
@@ -98,7 +100,9 @@ def judged(plan: Plan) -> dict[str, Any]:
         },
         "settings": paper_settings(plan),
         "order": list(sections()),
-        "code": code_fingerprint(plan.script("verdicts"), compared.values()),
+        "code": code_fingerprint(
+            plan.script("verdicts"), [module for modules in compared.values() for module in modules.values()]
+        ),
     }
 
 

@@ -26,6 +26,9 @@ class LikelihoodSettings(Settings):
     misfit_ensembles: int = Field(
         0, ge=0, description="last training ensembles behind the emulator's misfit; 0 for the paper's likelihood"
     )
+    printed_too: bool = Field(
+        False, description="whether every posterior is sampled a second time as printed: no misfit, no jumps"
+    )
 
 
 class EDMFSettings(ExperimentSettings):

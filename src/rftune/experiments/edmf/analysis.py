@@ -40,7 +40,8 @@ def analyse(
     rng
         Draws the projections of the distance.
     posteriors
-        Chains with a repeat dimension.
+        Chains with dimensions repeat and likelihood (`sampling.variants`); the numbers of the second likelihood have
+        its name before them.
     truth_posterior
         Chain with the simulator in the likelihood; without samples where there is no simulator.
     """
@@ -54,12 +55,14 @@ def analyse(
         **{name: predictions[name] for name in OUTCOME},
     }
     if posteriors is not None:
-        found = [
-            _posterior_summary(posteriors.isel(repeat=i), data, truth_posterior, rng)
-            for i in range(posteriors.sizes["repeat"])
-        ]
-        variables |= {str(name): v for name, v in xr.concat(found, dim="repeat", join="exact").items()}
-        variables |= {name: posteriors[name] for name in DIAGNOSTICS}
+        for name in posteriors["likelihood"].values:
+            own = posteriors.sel(likelihood=name, drop=True)
+            found = [
+                _posterior_summary(own.isel(repeat=i), data, truth_posterior, rng) for i in range(own.sizes["repeat"])
+            ]
+            summaries = xr.concat(found, dim="repeat", join="exact").assign({key: own[key] for key in DIAGNOSTICS})
+            prefix = "" if name == "ours" else f"{name}_"
+            variables |= {f"{prefix}{key}": values for key, values in summaries.items()}
     return xr.Dataset(variables, coords={"repeat": predictions["repeat"]})
 
 

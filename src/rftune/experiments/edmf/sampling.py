@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 import xarray as xr
@@ -10,8 +11,22 @@ import xarray as xr
 from rftune.data import Array, Dataset, Model
 from rftune.experiments.edmf.data import has_simulator, prior_of, simulator_of, simulator_order
 from rftune.inference import discrepancy
+from rftune.inference.settings import SamplingSettings
 
 LogDensity = Callable[[Array], Array]
+
+
+class Variant(NamedTuple):
+    """A likelihood, and how its posterior is sampled."""
+
+    misfit_ensembles: int
+    sampling: SamplingSettings
+
+
+def variants(sampling: SamplingSettings, misfit_ensembles: int, printed_too: bool) -> dict[str, Variant]:
+    """The likelihoods that posteriors are sampled with: ours, and beside it the paper's with its random walk alone."""
+    ours = {"ours": Variant(misfit_ensembles, sampling)}
+    return ours | ({"printed": Variant(0, sampling.but(jump_every=0))} if printed_too else {})
 
 
 def log_posterior(model: Model, data: xr.Dataset, misfit_ensembles: int = 0) -> LogDensity:

@@ -12,16 +12,18 @@ from numpy.typing import NDArray
 
 from rftune.emulators.listed import Listed
 from rftune.experiments.edmf.parameters import Parameters
-from rftune.experiments.results import Results, Stored, counts, mean_and_spread, mean_or_nan, succeeded
+from rftune.experiments.results import Results, Stored, counts, mean_and_spread, mean_or_nan, spreads, succeeded
 
 # What the paper prints of an emulator, in its order.
 PRINTED = ("paper_tuning_seconds", "paper_training_error", "paper_test_error", "paper_likelihood_ms")
 # Columns of T6 that are there, and empty, also where nothing was sampled.
-OF_CHAINS = (
+OF_POSTERIORS = (
     *(f"posterior_distance_{name}" for name in ("mean", "std", "standard_error")),
-    *("covered", "largest_rhat", "smallest_ess", "largest_autocorrelation_time"),
+    *("posterior_width", "covered", "largest_rhat", "smallest_ess", "largest_autocorrelation_time"),
     *("acceptance", "jump_acceptance", "burn_in", "n_converged"),
 )
+LIKELIHOODS = ("", "printed_")  # before the names of numbers: ours, and the paper's
+OF_CHAINS = tuple(f"{likelihood}{name}" for likelihood in LIKELIHOODS for name in OF_POSTERIORS)
 
 
 def parameters_table(results: Results) -> pd.DataFrame:
@@ -79,7 +81,8 @@ def emulators_table(results: Results) -> pd.DataFrame:
     fail, with standard deviation and standard error. ``posterior_distance`` is the sliced Wasserstein distance from
     the posterior with the simulator in the likelihood, in prior standard deviations; ``covered`` is the number of
     parameters whose true value lies within the central 99 %, in the mean over re-tunings. ``largest_rhat`` and
-    ``smallest_ess`` are over parameters and re-tunings.
+    ``smallest_ess`` are over parameters and re-tunings. Columns that begin with ``printed_`` are of the posteriors with
+    the paper's likelihood.
     """
     times, paper = {one.key: one.loaded for one in results.all("times")}, results.paper.get("T6", {})
     rows = [row for one in results.all("truth") for row in _reference_rows(one)]
@@ -99,6 +102,7 @@ def _reference_rows(one: Stored) -> list[dict[str, Any]]:
         **labels,
         "emulator": "prior",
         "posterior_distance_mean": float(truth["prior_distance"]),
+        "posterior_width": 1.0,
         "covered": float(truth["prior_covered"].sum(skipna=False)),
     }
     if "posterior_mean" not in truth:
@@ -107,6 +111,7 @@ def _reference_rows(one: Stored) -> list[dict[str, Any]]:
         **labels,
         "emulator": "simulator",
         "posterior_distance_mean": 0.0,
+        "posterior_width": float(truth["posterior_std"].mean()),
         "covered": float(truth["posterior_covered"].sum(skipna=False)),
         **_diagnostics(truth.expand_dims("repeat"), np.ones(1, dtype=bool)),
     }
@@ -124,16 +129,27 @@ def _emulator_row(one: Stored, timing: xr.Dataset) -> dict[str, Any]:
     good = succeeded(analysis)
     row: dict[str, Any] = {"case": one.case, "seed": one.seed, "emulator": one.emulator}
     row["tuning_seconds"] = float(timing["seconds"].mean())
-    for name in ("training_error", "test_error"):
-        row |= {f"{name}_{key}": value for key, value in mean_and_spread(analysis[name].values[good]).items()}
+    row |= spreads(analysis, "training_error", "test_error", "coverage")
     if "likelihood_seconds" in timing:
         row["likelihood_ms"] = 1e3 * float(timing["likelihood_seconds"].min())
-    if "posterior_distance" in analysis:
-        distances = mean_and_spread(analysis["posterior_distance"].values[good])
-        row |= {f"posterior_distance_{key}": value for key, value in distances.items()}
-        row["covered"] = float(mean_or_nan(analysis["posterior_covered"].values[good].sum(axis=1)))
-        row |= _diagnostics(analysis, good)
+    for likelihood in LIKELIHOODS:
+        own = {
+            str(name).removeprefix(likelihood): v for name, v in analysis.items() if str(name).startswith(likelihood)
+        }
+        if "posterior_distance" in own:
+            row |= {f"{likelihood}{name}": value for name, value in _posterior_row(xr.Dataset(own), good).items()}
     return row
+
+
+def _posterior_row(posteriors: xr.Dataset, good: NDArray[np.bool_]) -> dict[str, Any]:
+    """Distances, widths (mean standard deviation, the prior's is 1), covered parameters and diagnostics of chains."""
+    distances = mean_and_spread(posteriors["posterior_distance"].values[good])
+    return {
+        **{f"posterior_distance_{key}": value for key, value in distances.items()},
+        "posterior_width": float(mean_or_nan(posteriors["posterior_std"].values[good].mean(axis=1))),
+        "covered": float(mean_or_nan(posteriors["posterior_covered"].values[good].sum(axis=1))),
+        **_diagnostics(posteriors, good),
+    }
 
 
 def _diagnostics(chains: xr.Dataset, good: NDArray[np.bool_]) -> dict[str, Any]:

@@ -1,6 +1,7 @@
-"""Global sensitivity analysis of the Ishigami function (F1, F7, T2).
+"""Global sensitivity analysis of the Ishigami function (F1, F7, T2), and what choices of the tuning do there.
 
-Roles: ``gp``, ``rf`` (the paper's random features), ``rf_untuned``.
+Roles: ``gp``, ``rf`` (the paper's random features), ``rf_untuned``; ``choice``, which differ from ``rf`` in a choice
+that the paper leaves open.
 """
 
 from __future__ import annotations
@@ -28,13 +29,25 @@ class Ishigami(Experiment):
     chapter = 1
     Settings = IshigamiSettings
     Data = IshigamiData
+    shared_roles = ("choice",)
     artifacts = (
         Artifact(
             "F1", figure="draw_slices", needs=(Need("data"), Need("predicted", ("rf_untuned", "gp", "rf"), whole=False))
         ),
         Artifact("F7", figure="draw_convergence", needs=(Need("tuned", ("rf",)),), curve="rf"),
         Artifact("T2", table="indices_table", figure="draw_table", needs=EVERYTHING),
+        Artifact(
+            "ishigami_choices",
+            table="choices_table",
+            figure="draw_choices",
+            needs=(Need("data"), Need("analysis", ("rf", "choice")), Need("tuned", ("rf", "choice"))),
+        ),
     )
+
+    def artifacts_of(self, settings: IshigamiSettings) -> tuple[Artifact, ...]:
+        """Choices are compared where some are made."""
+        made = any(entry.role == "choice" for entry in settings.emulators.values())
+        return tuple(one for one in self.artifacts if made or one.id != "ishigami_choices")
 
     def cases(self, settings: IshigamiSettings) -> Mapping[str, DataSettings]:
         return {"standard": settings.data}

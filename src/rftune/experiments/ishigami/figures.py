@@ -1,6 +1,8 @@
-"""F1: slices of truth and emulators; F7: convergence of the tuning; T2: the table, rendered."""
+"""F1: slices of truth and emulators; F7: convergence of the tuning; T2, rendered; what choices of the tuning do."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -11,10 +13,12 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, MultipleLocator
 
 from rftune.experiments.convergence import draw_convergence
+from rftune.experiments.ishigami.tables import ERRORS
 from rftune.experiments.results import Results
 from rftune.report.style import (
     DATA,
     EMULATOR,
+    MUTED,
     TRUTH,
     Line,
     cell,
@@ -25,8 +29,19 @@ from rftune.report.style import (
     width_of,
 )
 
-__all__ = ["draw_convergence", "draw_slices", "draw_table"]
+__all__ = ["draw_choices", "draw_convergence", "draw_slices", "draw_table"]
 
+N_QUANTITIES = 6 + len(ERRORS)  # of T2: three first and three total indices, then errors
+CHOICES = {
+    "tuning.n_folds": "validation folds",
+    "tuning.optimiser.inflation": "inflation",
+    "tuning.optimiser.n_members": "J, members",
+    "tuning.rows": "rows of the objective",
+    "tuning.noise_draws": "draws behind Γ",
+    "tuning.n_features": "M, tuning",
+    "prediction.n_features": "M', predicting",
+    "features.family.log_strength": "width of the priors\n(std of log S, log ς)",
+}
 TRUTHS = {"analytic": "analytic", "empirical": "empirical, truth on the design"}
 
 
@@ -83,11 +98,12 @@ def draw_table(results: Results) -> Figure:
         lines += group(_table_lines(frame[frame["seed"] == seed], quote=seed == seeds[0]))
     names = ["$V_1$", "$V_2$", "$V_3$", "$TV_1$", "$TV_2$", "$TV_3$"]
     return table_figure(
-        ["seed", "source", *names, "rel. RMSE", "failed"],
+        ["seed", "source", *names, "rel. RMSE", "fresh points", "coverage", "failed"],
         lines,
-        [0.5, width_of(frame["label"]), *[0.95] * 6, 0.95, 0.55],
+        [0.5, width_of(frame["label"]), *[0.95] * 8, 0.7, 0.55],
         "Mean (standard deviation) over re-tunings on the same data; for seed “all” over the seeds, that is over draws "
-        "of the data. Failed re-tunings are counted, not averaged. Grey: the paper.",
+        "of the data. Relative test RMSE at the design's other rows, and at fresh uniform points; coverage of the 90 % "
+        "intervals there. Failed re-tunings are counted, not averaged. Grey: the paper.",
     )
 
 
@@ -104,10 +120,63 @@ def _table_lines(frame: pd.DataFrame, quote: bool) -> list[Line]:
         own = frame[frame["source"] == source].set_index("quantity")
         first = own.iloc[0]
         cells = [cell(own["mean"][quantity], own["std"][quantity]) for quantity in own.index]
-        cells += [""] * (7 - len(cells))
+        cells += [""] * (N_QUANTITIES - len(cells))
         lines.append(Line([first["seed"], first["label"], *cells, failures(first)]))
         quoted = own["paper_mean"].notna()
         if quote and quoted.any() and source != "analytic":
             paper = [cell(own["paper_mean"][q], own["paper_std"][q]) if quoted[q] else "" for q in own.index]
-            lines.append(Line(["", "    paper", *paper, *[""] * (8 - len(paper))], quoted=True))
+            lines.append(Line(["", "    paper", *paper, *[""] * (N_QUANTITIES + 1 - len(paper))], quoted=True))
     return lines
+
+
+def draw_choices(results: Results) -> Figure:
+    """A column per choice: error at fresh points, objective per datum before and after, and their ratio."""
+    frame = results.tables["ishigami_choices"]
+    own = results.emulator("rf").name
+    groups = list(frame.groupby("choice", sort=False))
+    with style():
+        figure, axes = plt.subplots(
+            3, len(groups), figsize=(1.55 * len(groups) + 0.6, 5.6), sharey="row", squeeze=False
+        )
+        for column, (choice, rows) in zip(axes.T, groups, strict=True):
+            places, is_own = np.arange(len(rows)), (rows["emulator"] == own).to_numpy()
+            lines = {
+                "fresh_rmse": (column[0], EMULATOR, "o"),
+                "objective_first": (column[1], MUTED, "v"),
+                "objective_last": (column[1], EMULATOR, "o"),
+            }
+            for name, (axis, colour, marker) in lines.items():
+                means, spread = rows[f"{name}_mean"].to_numpy(), rows[f"{name}_std"].to_numpy()
+                axis.errorbar(places, means, spread, color=colour, marker=marker, ms=4, lw=0.8)
+                axis.plot(places[is_own], means[is_own], ls="", marker="o", ms=8, mfc="none", color=TRUTH)
+            column[1].axhline(1.0, color="black", lw=0.7, ls=":")
+            column[1].set_yscale("log")
+            column[2].plot(places, rows["objective_ratio"], color=EMULATOR, marker="o", ms=4, lw=0.8)
+            column[2].set(xlabel=CHOICES.get(str(choice), str(choice)), yscale="log")
+            for axis in column:
+                axis.set_xlim(-0.5, len(rows) - 0.5)
+                axis.set_xticks(places, [""] * len(rows))
+            column[2].set_xticklabels([_short(value) for value in rows["value"]])
+        for axis, label in zip(
+            axes[:, 0], ("rel. RMSE,\nfresh points", "objective\nper datum", "objective,\nlast / first"), strict=True
+        ):
+            axis.set_ylabel(label)
+        axes[0, 0].set_ylim(0, None)
+        handles = [
+            Line2D(
+                [], [], c=EMULATOR, marker="o", ms=4, label="after tuning, bars: standard deviation over re-tunings"
+            ),
+            Line2D([], [], c=MUTED, marker="v", ms=4, label="at the first ensemble"),
+            Line2D([], [], c=TRUTH, marker="o", ms=8, ls="", mfc="none", label="as in the other figures"),
+            Line2D([], [], c="black", ls=":", label="one per datum"),
+        ]
+        figure.legend(handles=handles, loc="outside upper center", ncols=4)
+    return figure
+
+
+def _short(value: Any) -> str:
+    """A value as a tick says it; the table's column holds words too."""
+    try:
+        return f"{float(value):g}"
+    except ValueError:
+        return str(value)

@@ -49,6 +49,11 @@ def _sources(evidence: Evidence) -> dict[str, str]:
     return {"analytic": "analytic", "empirical": "empirical"} | {role: name for role, name in emulators.items() if name}
 
 
+def root_rows(table: pd.DataFrame) -> Rows:
+    """Rows of T2 at the root seed by source and quantity."""
+    return _rows(table)[0]
+
+
 def _rows(table: pd.DataFrame) -> tuple[Rows, Rows, bool]:
     """Rows by source and quantity at the root seed, those over all seeds, and whether there are several."""
     seeds = table["seed"].astype(str)

@@ -1,6 +1,8 @@
 """A learned integrator of Lorenz 63 (F4, F5, F8, F9, F10).
 
-Roles: ``gp``, ``rf`` (the paper's random features), ``rf_untuned``; for F10 ``by_rank``, of other ranks and families.
+Roles: ``gp``, ``rf`` (the paper's random features); ``rf_untuned``, at the same prior, ``rf_untuned_separable``, in the
+structure that the public code leaves untuned, and ``rf_untuned_printed``, that at the median of the printed prior;
+``lowrank`` (ours); for F10 ``by_rank``, of other ranks and families.
 """
 
 from __future__ import annotations
@@ -54,7 +56,9 @@ class Lorenz63(Experiment):
     Data = Lorenz63Data
     shared_roles = ("by_rank",)
     artifacts = (
-        Artifact("F4", figure="draw_integrators", needs=_integrators("first", "rf_untuned", "gp", "rf")),
+        Artifact(
+            "F4", figure="draw_integrators", needs=_integrators("first", "rf_untuned", "rf_untuned_printed", "gp", "rf")
+        ),
         Artifact(
             "F5", figure="draw_distributions", needs=(Need("truth", case="first"), Need("analysis", ("rf",), "first"))
         ),

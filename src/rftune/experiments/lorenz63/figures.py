@@ -20,6 +20,7 @@ from rftune.experiments import convergence
 from rftune.experiments.lorenz63.data import SKILL_THRESHOLD
 from rftune.experiments.lorenz63.tables import STATES, family_of, is_separable, rank_of
 from rftune.experiments.results import Results, succeeded
+from rftune.features.family import FAMILIES
 from rftune.report.style import (
     DATA,
     EMULATOR,
@@ -38,7 +39,11 @@ from rftune.report.style import (
 # Limits of the axes of x, y and z.
 LIMITS = ((-22.0, 22.0), (-30.0, 30.0), (0.0, 55.0))
 # Families of features by the covariance of their frequencies.
-FAMILIES = {"lowrank": "RF, diag(D)² + UUᵀ", "perturbation": "RF, the paper's (I + USUᵀ)²"}
+COVARIANCES = {
+    "subspace": "RF, QSQᵀ + εI, as the authors ran it",
+    "lowrank": "RF, diag(D)² + UUᵀ, ours",
+    "perturbation": "RF, (I + USUᵀ)², as printed",
+}
 
 
 def draw_integrators(results: Results) -> Figure:
@@ -101,8 +106,11 @@ def _name(entry: Listed) -> str:
     prior = entry.get("features.prior")
     if prior is None or entry.is_tuned_features:
         return entry.label
-    (a, a_std), (scale, scale_std) = prior["amplitude"], prior["log_scale"]
-    return f"{entry.label} (a ~ N({a:g}, {a_std:g}²), log D ~ N({scale:g}, {scale_std:g}²))"
+    family = FAMILIES.read(entry.get("features.family"))
+    strength = entry.get("features.family.log_strength")
+    scale, (mean, std) = ("D", prior["log_scale"]) if strength is None else ("S", strength)
+    a, a_std = prior["amplitude"] or family.amplitude
+    return f"{entry.label} (a ~ N({a:g}, {a_std:g}²), log {scale} ~ N({mean:g}, {std:g}²))"
 
 
 def _fate(predicted: xr.Dataset, data: xr.Dataset) -> str:
@@ -171,7 +179,7 @@ def draw_ranks(results: Results) -> Figure:
     rows = table[first].set_index("emulator")
     run = [entry for entry in results.emulators.values() if entry.name in rows.index]
     levels = [entry for entry in run if entry.role == "gp"]
-    shown = [entry for role in ("rf", "by_rank") for entry in run if entry.role == role]
+    shown = [entry for role in ("rf", "lowrank", "by_rank") for entry in run if entry.role == role]
     panels = {
         "rank, nonseparable": [entry for entry in shown if not is_separable(entry)],
         "(input, output) rank, separable": [entry for entry in shown if is_separable(entry)],
@@ -239,7 +247,7 @@ def _described(family: str, shown: Sequence[Listed], rows: pd.DataFrame) -> str:
     own = rows.loc[[entry.name for entry in shown if family_of(entry) == family]]
     numbers = [int(number) for number in own["n_retunings"]]
     counted = f"n = {min(numbers)}" + (f" to {max(numbers)}" if max(numbers) > min(numbers) else "")
-    return f"{FAMILIES.get(family, f'RF {family}')}, {counted}, {int(own['n_failed'].sum())} failed"
+    return f"{COVARIANCES.get(family, f'RF {family}')}, {counted}, {int(own['n_failed'].sum())} failed"
 
 
 def draw_table(results: Results) -> Figure:
@@ -252,15 +260,26 @@ def draw_table(results: Results) -> Figure:
     for _, same in root.groupby("case", sort=False):
         lines += group([line for _, row in same.iterrows() for line in _table_lines(row, frame, seeds[1:], results)])
     further = [f"seed {seed}" for seed in seeds[1:]]
-    header = ["noise", "integrator", "training error", "test error", *further, "horizon", *further, "Lyap. times"]
+    header = [
+        "noise",
+        "integrator",
+        "training error",
+        "test error",
+        *further,
+        "horizon",
+        *further,
+        "Lyap. times",
+        "coverage",
+    ]
     header += [f"{name} ${state}$" for name in ("KS", "W") for state in STATES]
     header += ["in band", "stay", "first left", "seconds", "failed"]
     narrow, named = [0.7] * len(further), width_of(line.cells[1] for line in lines)
-    widths = [0.6, named, 1.0, 1.25, *narrow, 1.0, *narrow, 0.9, *[0.55] * 6, 0.6, 0.5, 0.75, 0.65, 0.55]
+    widths = [0.6, named, 1.0, 1.25, *narrow, 1.0, *narrow, 0.9, 0.75, *[0.55] * 6, 0.6, 0.5, 0.75, 0.65, 0.55]
     note = (
         "Noise: its variance. Errors: mean norm of the one-step error against the noise-free next state, on the "
         "training and the test stretch; mean (standard deviation) over re-tunings. Horizon: time until the error of a "
         f"forecast exceeds {SKILL_THRESHOLD:g} of the attractor's size, median over starts; also in Lyapunov times. "
+        "Coverage of the 90 % intervals of the noise-free next state on the test stretch. "
         "KS, W: median over re-tunings of the Kolmogorov-Smirnov and Wasserstein distances of the marginals over the "
         "long trajectory; for the truth, of true trajectories from nearly the same start. In band: share within the "
         "95 % band in x, y and z at once. Stay: share of re-tunings that stay on the attractor; first left: the "
@@ -273,7 +292,7 @@ def _table_lines(row: pd.Series, frame: pd.DataFrame, further: Sequence[int], re
     """The line of an integrator; of the truth, the median and the band of its distances."""
     noise = row["case"].removeprefix("noise")
     if row["emulator"] == "truth":
-        blank = [""] * (4 + 2 * len(further))
+        blank = [""] * (5 + 2 * len(further))
         names = {"truth against truth: median": "", "    95 % band": "_band"}
         return [
             Line(
@@ -300,6 +319,7 @@ def _table_lines(row: pd.Series, frame: pd.DataFrame, further: Sequence[int], re
         cell(row["horizon_mean"], row["horizon_std"], decimals=2),
         *elsewhere("horizon_mean", 2),
         cell(row["horizon_lyapunov_times"], decimals=2),
+        cell(row["coverage_mean"], decimals=2),
         *[cell(row[f"ks_{s}"]) for s in STATES],
         *[cell(row[f"wasserstein_{s}"], decimals=2) for s in STATES],
         cell(row["share_within_band"], decimals=2),

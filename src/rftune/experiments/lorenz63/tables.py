@@ -10,7 +10,7 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from rftune.emulators.listed import Listed
-from rftune.experiments.results import Results, Stored, counts, mean_and_spread, mean_or_nan, succeeded
+from rftune.experiments.results import Results, Stored, counts, mean_and_spread, mean_or_nan, spreads, succeeded
 
 STATES = ("x", "y", "z")
 
@@ -73,8 +73,7 @@ def _integrator_row(one: Stored, truth: xr.Dataset) -> dict[str, Any]:
     analysis = one.loaded
     good = succeeded(analysis)
     row: dict[str, Any] = {"case": one.case, "seed": one.seed, "emulator": one.emulator}
-    for name in ("training_error", "test_error"):
-        row |= {f"{name}_{key}": value for key, value in mean_and_spread(analysis[name].values[good]).items()}
+    row |= spreads(analysis, "training_error", "test_error", "coverage")
     horizons = np.median(analysis["horizon"].values, axis=1)[good]
     row |= {f"horizon_{key}": value for key, value in mean_and_spread(horizons).items()}
     row["horizon_lyapunov_times"] = row["horizon_mean"] * float(truth["lyapunov_exponent"])

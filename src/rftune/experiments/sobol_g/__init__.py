@@ -1,7 +1,8 @@
 """Global sensitivity analysis of Sobol's G function in 3 to 20 dimensions (F2, F3, T3, T4).
 
-Roles: ``gp``, ``gp_sklearn``, ``rf`` (the paper's random features), ``rf_untuned``, ``sparse`` (ours); timed alone for
-T3 ``rf_serial`` and ``rf_parallel``; for T4 ``by_features``, which differ in their number of features.
+Roles: ``gp``, ``gp_sklearn``, ``gp_sklearn_restarts``, ``rf`` (the paper's random features), ``rf_untuned``, ``sparse``
+(ours); timed alone for T3 ``rf_serial`` and ``rf_parallel``; for T4 ``by_features``, which differ in their number of
+features.
 """
 
 from __future__ import annotations

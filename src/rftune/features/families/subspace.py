@@ -8,6 +8,8 @@ from rftune.data import Array
 from rftune.features.family import Family, Parameter, Space, Values
 from rftune.settings import Field, Normal
 
+PRINTED = Normal(0.0, 2.68)  # of a logarithm: the paper's "99 % in (1e-3, 1e3)", for ς and the entries of S
+
 
 class Subspace(Family):
     """C = Q S Qᵀ + ε I, where Q is the orthonormal factor of U, of ``rank`` columns, and S is diagonal.
@@ -16,11 +18,12 @@ class Subspace(Family):
     1/√ε.
     """
 
+    amplitude = PRINTED
     loading_std: float = Field(
         116.0, gt=0, description="prior standard deviation of the entries of U, of which only directions matter"
     )
     log_strength: Normal = Field(
-        Normal(0.0, 2.68), description="[mean, std] of the logarithms of the entries of S; 99 % lie in 1e-3 to 1e3"
+        PRINTED, description="[mean, std] of the logarithms of the entries of S; 99 % lie in 1e-3 to 1e3"
     )
     epsilon: float = Field(1e-12, gt=0, description="ε, variance of the frequencies outside the subspace")
 

@@ -53,7 +53,7 @@ def _rows(source: Source) -> pd.DataFrame:
     per_repeat = {str(name): array.values for name, array in analysis.data_vars.items() if array.dims == ("repeat",)}
     failed = per_repeat["failure"] != ""
     measured = {
-        name: np.where(failed, np.nan, values) if name.endswith("error") or name == "relative_rmse" else values
+        name: np.where(failed, np.nan, values) if name.endswith(("error", "rmse")) else values
         for name, values in per_repeat.items()
     }
     frame = pd.DataFrame({"repeat": analysis["repeat"].values, **measured})
