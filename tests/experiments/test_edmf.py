@@ -417,7 +417,8 @@ def of_a_file(tmp_path):
     keep("truth", analysis.analyse_truth(made, xr.Dataset(), np.random.default_rng(1)))
     for emulator, converged in (("process", True), ("another", False)):
         chain = stored_chain(np.random.default_rng(2).normal(size=(400, 2))).assign(converged=converged)
-        posteriors = stack_repeats([chain], [0]).expand_dims(likelihood=["ours"])
+        sure = chain.assign(samples=0.5 * chain["samples"])
+        posteriors = stack_repeats([xr.concat([chain, sure], pd.Index(["ours", "printed"], name="likelihood"))], [0])
         rng, predictions = np.random.default_rng(3), constant_predictions(made)
         keep("posterior", posteriors, emulator)
         keep("analysis", analysed(made, predictions, rng, posteriors, xr.Dataset()), emulator)
@@ -439,6 +440,22 @@ def test_that_a_file_with_other_parameters_and_emulators_ends_in_tables(of_a_fil
     assert list(rows.index) == ["prior", "process", "another"]
     assert rows.loc["process", "paper_test_error"] == PAPER["T6"]["gp"][2]
     assert np.isnan(rows.loc["another", "paper_test_error"])
+
+
+def test_that_posteriors_with_the_papers_likelihood_stand_beside_ours(of_a_file):
+    row = of_a_file.tables["T6"].set_index("emulator").loc["process"]
+    assert row["posterior_width"] == pytest.approx(1.0, abs=0.1)
+    assert row["printed_posterior_width"] == pytest.approx(0.5 * row["posterior_width"])
+    assert row["printed_n_converged"] == 1
+    assert of_a_file.tables["T6"].set_index("emulator").loc["prior", "posterior_width"] == 1.0
+
+
+def test_that_the_papers_likelihood_has_no_misfit_and_no_jumps():
+    ours = SamplingSettings(n_walkers=10, jump_every=2)
+    assert list(sampling.variants(ours, 2, False)) == ["ours"]
+    both = sampling.variants(ours, 2, True)
+    assert both["ours"] == (2, ours)
+    assert both["printed"] == (0, ours.but(jump_every=0))
 
 
 def texts_of(table: Table) -> list[list[str]]:
@@ -473,8 +490,8 @@ def test_that_a_file_with_other_parameters_and_emulators_ends_in_verdicts(of_a_f
     assert rows == [*["GP"] * 4, "untuned RF", "separable RF", "nonseparable RF"]
     unplayed = next(line for line in found if line.quantity == "all numbers, separable RF")
     assert unplayed.rule == "not compared: no emulator has the role rf_separable_5_1"
-    (near,) = [line for line in found if line.id == "F6" and line.quantity.startswith("distance")]
-    assert near.rule == "not compared: there is no simulator, whose own posterior is the yardstick"
+    near = [line.rule for line in found if line.id == "F6" and line.quantity.startswith("distance")]
+    assert near == 2 * ["not compared: there is no simulator, whose own posterior is the yardstick"]  # by likelihood
     unknown = Evidence({"T5": of_a_file.tables["T5"].iloc[:1]}, of_a_file.emulators)
     assert verdicts.compare(unknown, PAPER) == []
 

@@ -339,7 +339,7 @@ def test_that_errors_are_drawn_by_rank_and_family(table, tmp_path):
     grey = [line.get_xdata().tolist() for line in figure.axes[0].lines if line.get_color() == MUTED]
     assert grey == [[1], [1]]  # at rank 7 only, test and training
     families = [text.get_text().partition(", n")[0] for text in figure.legends[0].get_texts()]
-    assert families[:3] == ["RF, diag(D)² + UUᵀ, ours", "RF, the paper's (I + USUᵀ)²", "RF diagonal"]
+    assert families[:3] == ["RF, diag(D)² + UUᵀ, ours", "RF, (I + USUᵀ)², as printed", "RF diagonal"]
     assert figure.legends[0].get_texts()[0].get_text().endswith("n = 2, 3 failed")
 
 

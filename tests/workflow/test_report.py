@@ -21,8 +21,10 @@ from PIL import Image
 from rftune.experiments.base import experiments
 from rftune.report import style as figures
 from rftune.report import tables
+from rftune.report.claims import Claim, Finding, judged, to_frame
 from rftune.report.page import Exhibit, Run, data_uri, inline, render, stage_times
 from rftune.report.run import Job, elapsed, jobs
+from rftune.report.verdicts import Evidence
 from rftune.workflow import record
 
 VERDICT_COLUMNS = ["id", "quantity", "kind", "paper", "ours", "standard_error", "rule", "verdict"]
@@ -201,7 +203,12 @@ def test_that_a_section_names_its_own_settings_or_all_of_its_experiment(tmp_path
     artifacts = [Exhibit(name, "edmf", "Cloud model", **files) for name in ("F6", "F11", "T5")]
     lines = [("F6", "rank", "value", 1, 1), ("F11", "rank", "value", 3, 3)]
     verdicts = pd.DataFrame([(*line, None, "same setting", "agreed") for line in lines], columns=VERDICT_COLUMNS)
-    found = sections(render(artifacts, verdicts, Run("x", [1], "abc", {}, {}, [], 1)))
+    said = Claim("4.1", "F6", "it is <so>", "a number", lambda evidence: Finding("2", False), because="see there")
+    claimed = to_frame(judged([said], Evidence({})))
+    whole = render(artifacts, verdicts, claimed, Run("x", [1], "abc", {}, {}, [], 1))
+    sentences = whole.partition('<section id="claims">')[2].partition("</section>")[0]
+    assert all(text in sentences for text in ("does not hold", "“it is &lt;so&gt;”", "see there", 'href="#F6"'))
+    found = sections(whole)
     ranks = {name: re.findall(r"<i>rank</i> (\d)", text) for name, text in found.items()}
     assert ranks == {"F6": ["1"], "F11": ["3"], "T5": ["3", "1"]}
     assert 'href="#F6"' in found["T5"]

@@ -13,6 +13,7 @@ by the stages; those that it lacks are left out:
 - ``measurement``: ``measure(settings, rng, progress)``, a table of costs that needs no data and no emulator;
 - ``tables`` and ``figures``: the functions that its artifacts name, of stored results (`results.Results`);
 - ``verdicts``: ``compare(evidence, paper)``, the paper's numbers beside ours;
+- ``claims``: ``CLAIMS``, the paper's sentences that its results decide (`rftune.report.claims`);
 - ``captions``: a text per artifact.
 """
 

@@ -2,13 +2,16 @@
 
 - config/schema.json, with which editors complete and check config files;
 - config/README.md, every setting with its type, range, default and meaning;
-- the table of targets in README.md.
+- the table of targets in README.md;
+- docs/claims.md, the paper's sentences beside the reference run.
 """
 
 from __future__ import annotations
 
+import csv
 import json
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin
@@ -17,6 +20,7 @@ from pydantic.json_schema import models_json_schema
 
 from rftune.emulators.base import EMULATORS
 from rftune.experiments.base import EmulatorEntry, experiments
+from rftune.report.claims import VERDICTS
 from rftune.settings import Registry, Settings
 from rftune.workflow.config import RunSettings
 from rftune.workflow.reporting import sections, title
@@ -236,11 +240,45 @@ def with_targets(readme: str) -> str:
     return marked.sub(lambda found: found[1] + targets() + found[2], readme)
 
 
+CLAIMS_INTRODUCTION = (
+    "Made by `make documents` from [results/paper/claims.csv](../results/paper/claims.csv), which every run makes and "
+    "its page shows. Each sentence of the paper that can be checked stands here, in the paper's order and cut where it "
+    "is long, with the condition that we take it to mean, the numbers of the reference run, and a verdict. Where it "
+    "does not hold, what shows why is named. To add one: a function and a line in the `claims` module of an experiment."
+)
+
+
+def claims_document(lines: Sequence[Mapping[str, str]]) -> str:
+    """The lines of the reference run's claims.csv as a page."""
+    counted = Counter(line["verdict"] for line in lines)
+    tally = ", ".join(f"{counted[verdict]} {verdict}" for verdict in VERDICTS)
+    rows = [
+        "| section | the paper | condition | reference run | verdict |",
+        "|---|---|---|---|---|",
+        *(_claim_row({key: value.replace("|", "\\|") for key, value in line.items()}) for line in lines),
+    ]
+    heading = ["# What the paper says in sentences", CLAIMS_INTRODUCTION, f"Of {len(lines)} sentences: {tally}."]
+    return "\n\n".join([*heading, "\n".join(rows)]) + "\n"
+
+
+def _claim_row(line: Mapping[str, str]) -> str:
+    why = f" *{line['because']}*" if line["because"] else ""
+    place = f"{line['section']}, {line['artifact']}"
+    return f"| {place} | “{line['says']}” | {line['condition']} | {line['ours']}{why} | {line['verdict']} |"
+
+
+def _claims(path: Path) -> list[dict[str, str]]:
+    with path.open(encoding="utf-8", newline="") as stream:
+        return list(csv.DictReader(stream))
+
+
 def documents(root: Path) -> dict[Path, str]:
-    """Content of every file that is made from settings and artifacts."""
+    """Content of every file that is made from settings, artifacts and the reference run."""
+    claimed = root / "results/paper/claims.csv"
     return {
         root / "config/schema.json": json.dumps(schema(), indent=1, ensure_ascii=False) + "\n",
         root / "config/README.md": settings_reference(),
+        **({root / "docs/claims.md": claims_document(_claims(claimed))} if claimed.is_file() else {}),
         root / "README.md": with_targets((root / "README.md").read_text(encoding="utf-8")),
     }
 

@@ -49,10 +49,12 @@ COVARIANCES = {
 def draw_integrators(results: Results) -> Figure:
     """F4, F9: a block of rows per emulator, x, y and z below each other; the trace left, the density right.
 
-    Of each emulator the first re-tuning is drawn.
+    Untuned emulators come first, as in the paper. Of each the first re-tuning is drawn.
     """
     known, yardstick = results.one("data"), results.one("truth")
-    shown = results.all("predicted")
+    shown = sorted(
+        results.all("predicted"), key=lambda one: results.emulators[one.emulator].get("tuning", {}) is not None
+    )
     analyses = {one.key: one.loaded.isel(repeat=0) for one in results.all("analysis")}
     with style():
         figure = plt.figure(figsize=(9.0, 3.1 * len(shown) + 0.4))
