@@ -348,7 +348,7 @@ def test_that_convergence_is_drawn_for_the_papers_number_of_re_tunings(stored, t
     tuned = xr.Dataset({"misfit": (("repeat", "iteration"), misfit), "failure": ("repeat", ["", "", "trapped"])})
     storage.save(tuned, tmp_path / "tuned.nc", settings={}, seed=SEED)
     mine = [*stored, Stored("tuned", CASE, SEED, "tuned", [str(tmp_path / "tuned.nc")])]
-    paper = {"convergence": {"F8": 4, "restarts": 2}}
+    paper = {"convergence": {"F8": 4, "restarts": 2, "logarithmic": ["F8"]}}
     axis = figures.draw_convergence(Results(mine, EMULATED, {}, paper, "F8")).axes[0]
     assert axis.get_title() == "the tuned, noise covariance 0.0001·I"
     assert axis.get_yscale() == "log"

@@ -12,7 +12,7 @@ import pytest
 from rftune.experiments.base import experiments
 from rftune.report import claims
 from rftune.report.claims import FAILS, HOLDS, UNDECIDED, Claim, Finding
-from rftune.report.verdicts import Evidence
+from rftune.report.verdicts import Curves, Evidence
 
 NOTHING = Evidence({})
 ALL = [
@@ -60,7 +60,7 @@ def test_that_no_claim_is_a_table_with_its_columns(tmp_path: Path) -> None:
 
 def test_that_stagnation_is_read_off_the_curves() -> None:
     curve = np.concatenate([np.linspace(1.0, 0.1, 9), np.full(12, 0.1)])
-    evidence = Evidence({}, curves={"F7": np.stack([curve, curve])})
+    evidence = Evidence({}, curves={"F7": Curves(np.stack([curve, curve]))})
     assert claims.stagnates_near("F7", 8)(evidence) == Finding("at 8.0; last over first value 0.1", True)
     assert claims.stagnates_near("F7", 12)(evidence).holds is False
 

@@ -66,18 +66,25 @@ def test_that_repeats_settings_and_claims_have_plain_verdicts() -> None:
 def test_that_stagnation_is_where_a_curve_has_five_percent_of_its_fall_left() -> None:
     falling = np.array([1.0, 0.6, 0.25, 0.2, 0.2, 0.2, 0.2])
     late = np.array([1.0, 0.9, 0.8, 0.5, 0.2, 0.2, 0.2])
-    np.testing.assert_array_equal(verdicts.stagnation(np.stack([falling, late])), [3, 4])
+    np.testing.assert_array_equal(verdicts.Curves(np.stack([falling, late])).stagnation(), [3, 4])
     # 0.25 is 0.05 above the end, 6 % of the fall of 0.8
     falling[2] = 0.235
-    np.testing.assert_array_equal(verdicts.stagnation(falling[None]), [2])
+    np.testing.assert_array_equal(verdicts.Curves(falling[None]).stagnation(), [2])
+
+
+def test_that_on_a_logarithmic_axis_a_fall_is_a_factor() -> None:
+    falling = np.array([[1.0, 1e-2, 1e-3, 1e-4, 1e-4, 1e-4, 1e-4]])
+    assert verdicts.Curves(falling).stagnation() == [1]
+    assert verdicts.Curves(falling, logarithmic=True).stagnation() == [3]
+    assert verdicts.Curves(falling).ratio == pytest.approx(1e-4)
 
 
 def test_that_a_shorter_tuning_than_the_papers_says_nothing_about_stagnation() -> None:
     paper = {"F7": 8, "restarts": 2, "iterations": 6}
     curves = np.array([[1.0, 0.6, 0.3, 0.2, 0.2, 0.2, 0.2], [1.0, 0.6, 0.3, 0.2, 0.2, 0.2, 0.2]])
-    stops, repeats = verdicts.convergence("F7", paper, curves)
+    stops, repeats = verdicts.convergence("F7", paper, verdicts.Curves(curves))
     assert (stops.ours, stops.verdict, repeats.verdict) == (3.0, BETTER, AGREED)
-    stops, _ = verdicts.convergence("F7", paper, curves[:, :5])
+    stops, _ = verdicts.convergence("F7", paper, verdicts.Curves(curves[:, :5]))
     assert (stops.verdict, stops.rule) == (NOT_COMPARABLE, "not compared: 4 iterations instead of 6")
 
 

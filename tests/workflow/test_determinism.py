@@ -80,7 +80,7 @@ def killed(make_project: Callable[..., Project], tmp_path_factory: pytest.TempPa
 
 def test_that_chunks_folder_and_cores_change_no_byte(one_by_one: Project, all_at_once: Project) -> None:
     first, second = one_by_one.hashes(), all_at_once.hashes()
-    varies = ("tim", "measured", "T1", "verdicts")  # what is measured with a clock
+    varies = ("tim", "measured", "T1", "verdicts", "claims")  # what is measured with a clock
     shared = {name for name in first.keys() & second.keys() if not Path(name).name.startswith(varies)}
     assert {Path(name).name for name in shared} == {
         "data.nc",
@@ -96,11 +96,14 @@ def test_that_chunks_folder_and_cores_change_no_byte(one_by_one: Project, all_at
     assert [name for name in sorted(shared) if first[name] != second[name]] == []
 
 
-def test_that_verdicts_are_the_same_bytes_but_for_those_on_times(one_by_one: Project, all_at_once: Project) -> None:
-    lines = [(run.results / "verdicts.csv").read_bytes().splitlines() for run in (one_by_one, all_at_once)]
-    first, second = ([line for line in own if b",time," not in line] for own in lines)
+@pytest.mark.parametrize(("name", "kind"), [("verdicts", b",time,"), ("claims", b",time")])
+def test_that_verdicts_and_claims_are_the_same_bytes_but_for_those_on_times(
+    one_by_one: Project, all_at_once: Project, name: str, kind: bytes
+) -> None:
+    lines = [(run.results / f"{name}.csv").read_bytes().splitlines() for run in (one_by_one, all_at_once)]
+    first, second = ([line for line in own if kind not in line] for own in lines)
     assert first == second
-    assert any(line.startswith(b"T2,") for line in first)
+    assert any(b"T2," in line for line in first)
     assert len(first) < len(lines[0]), "no line is about a time"
 
 
@@ -134,7 +137,7 @@ def test_that_the_presets_plan_the_whole_chain_and_write_nothing(
         for some in (runs, [run for run in runs if run.sampled])
     )
     n_data = len({(run.experiment, run.case, run.seed) for run in runs})
-    tables = ("T2", "T3", "T4", "T5", "T6", "sobol_g_accuracy", "lorenz63_integrators")
+    tables = ("T2", "T3", "T4", "T5", "T6", "ishigami_choices", "sobol_g_accuracy", "lorenz63_integrators")
     figures = (*(f"F{number}" for number in range(1, 13)), "sparse_inclusion", "edmf_truth_posterior")
     drawn = (*figures, "T1", "T1_csv", "measure", *tables, *(f"{table}_csv" for table in tables))
     assert counts == {

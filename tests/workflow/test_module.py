@@ -9,6 +9,8 @@ from pathlib import Path
 import yaml
 from conftest import ROOT, TINY, Project
 
+from rftune.workflow.config import over
+
 OUTER = """
 configfile: "mine.yaml"
 
@@ -31,7 +33,8 @@ def test_that_another_workflow_builds_on_this_one(make_project: Callable[..., Pr
     project = make_project()
     before = {path for path in project.root.rglob("*") if "__pycache__" not in path.parts}
     (tmp_path / "Snakefile").write_text(OUTER.format(project=project.root), encoding="utf-8")
-    (tmp_path / "mine.yaml").write_text(yaml.safe_dump({**TINY, "results": "results/mine"}), encoding="utf-8")
+    mine = over(TINY, {"results": "results/mine", "ishigami": {"emulators": {"subspace": {"role": None}}}})
+    (tmp_path / "mine.yaml").write_text(yaml.safe_dump(mine), encoding="utf-8")
     outer = Project.__new__(Project)
     outer.root = tmp_path
     command = outer.command("--cores", "2")

@@ -17,7 +17,11 @@ def main(experiments, table_paths, curve_paths, listed, settings, order, paper_p
     with open(paper_path, encoding="utf-8") as stream:
         paper = yaml.safe_load(stream)
     tables = {name: pd.read_csv(path) for name, path in table_paths.items()}
-    curves = {name: misfits(paths)[: paper["convergence"]["restarts"]] for name, paths in curve_paths.items()}
+    convergence = paper["convergence"]
+    curves = {
+        name: verdicts.Curves(misfits(paths)[: convergence["restarts"]], name in convergence["logarithmic"])
+        for name, paths in curve_paths.items()
+    }
     found, claimed = [verdicts.setting(*line) for line in settings], []
     for name, modules in experiments.items():
         evidence = verdicts.Evidence(tables, {entry[0]: Listed(*entry) for entry in listed[name]}, curves)
@@ -26,8 +30,8 @@ def main(experiments, table_paths, curve_paths, listed, settings, order, paper_p
         if "claims" in modules:
             claimed += claims.judged(import_module(modules["claims"]).CLAIMS, evidence)
     for name, curve in curves.items():
-        if name in paper["convergence"]:
-            found += verdicts.convergence(name, paper["convergence"], curve)
+        if name in convergence:
+            found += verdicts.convergence(name, convergence, curve)
     found.sort(key=lambda verdict: order.index(verdict.id))
     storage.save_table(verdicts.to_frame(found), out_path, float_format=None)
     storage.save_table(claims.to_frame(claimed), claims_path, float_format=None)

@@ -8,8 +8,9 @@ from rftune.experiments.results import Results, succeeded
 from rftune.report.style import convergence_figure
 
 
-def draw_convergence(results: Results, logarithmic: bool = False) -> Figure:
+def draw_convergence(results: Results) -> Figure:
     """Normalised misfit against iteration, a line per re-tuning and their median; no more than the paper's number."""
     paper = results.paper["convergence"]
     tuned = results.one("tuned").isel(repeat=slice(paper["restarts"]))
+    logarithmic = results.artifact in paper["logarithmic"]
     return convergence_figure(tuned["misfit"].values, ~succeeded(tuned), paper[results.artifact], logarithmic)

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from rftune.report.verdicts import Evidence, Kind, stagnation
+from rftune.report.verdicts import Evidence, Kind
 
 HOLDS, FAILS, UNDECIDED = VERDICTS = ("holds", "does not hold", "not decided")
 
@@ -60,9 +60,11 @@ def stagnates_near(figure: str, iteration: int, within: int = 2) -> Callable[[Ev
     """Whether the curves of a figure stop falling at about this iteration."""
 
     def decide(evidence: Evidence) -> Finding:
-        misfit = evidence.curves[figure]
-        mean, ratio = float(stagnation(misfit).mean()), float(np.median(misfit[:, -1] / misfit[:, 0]))
-        return Finding(f"at {mean:.1f}; last over first value {ratio:.2g}", abs(mean - iteration) <= within)
+        curves = evidence.curves[figure]
+        mean = float(curves.stagnation().mean())
+        axis = " on the figure's logarithmic axis" if curves.logarithmic else ""
+        text = f"at {mean:.1f}{axis}; last over first value {curves.ratio:.2g}"
+        return Finding(text, abs(mean - iteration) <= within)
 
     return decide
 

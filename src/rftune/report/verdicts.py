@@ -78,6 +78,38 @@ class Verdict:
     verdict: str
 
 
+@dataclass(frozen=True, eq=False)
+class Curves:
+    """How the objective fell in some re-tunings.
+
+    Attributes
+    ----------
+    misfit : (n_retunings, n_iterations + 1)
+    logarithmic
+        Whether the paper draws them on a logarithmic axis, where a fall is a factor and not a difference.
+    """
+
+    misfit: Array
+    logarithmic: bool = False
+
+    @property
+    def n_iterations(self) -> int:
+        return int(self.misfit.shape[1]) - 1
+
+    @property
+    def ratio(self) -> float:
+        """Last over first value, median over re-tunings."""
+        return float(np.median(self.misfit[:, -1] / self.misfit[:, 0]))
+
+    def stagnation(self) -> Array:
+        """First iteration of each with at most `STAGNATED_SHARE` of its fall still before it, (n_retunings,)."""
+        heights = np.log(self.misfit) if self.logarithmic else self.misfit
+        final = heights[:, -FINAL_ITERATIONS:].mean(axis=1, keepdims=True)
+        fallen = heights - final <= STAGNATED_SHARE * (heights[:, :1] - final)
+        iterations: Array = np.argmax(fallen, axis=1).astype(np.float64)
+        return iterations
+
+
 @dataclass(frozen=True)
 class Evidence:
     """What verdicts are based on.
@@ -89,12 +121,12 @@ class Evidence:
     emulators
         Those of the experiment, by name.
     curves
-        Objective per iteration of the re-tunings that a figure shows, by figure; those that failed left out.
+        Of the re-tunings that a figure shows, by figure; those that failed left out.
     """
 
     tables: Mapping[str, pd.DataFrame]
     emulators: Mapping[str, Listed] = field(default_factory=dict)
-    curves: Mapping[str, Array] = field(default_factory=dict)
+    curves: Mapping[str, Curves] = field(default_factory=dict)
 
     def named(self, role: str) -> str:
         """Name of the emulator in a role; empty where there is none."""
@@ -197,7 +229,7 @@ def not_compared(
     return Verdict(id, quantity, kind, printed, ours, np.nan, f"not compared: {reason}", NOT_COMPARABLE)
 
 
-def convergence(id: str, paper: Mapping[str, Any], misfit: Array) -> list[Verdict]:
+def convergence(id: str, paper: Mapping[str, Any], curves: Curves) -> list[Verdict]:
     """The iteration at which the objective stops falling, and how many re-tunings say so.
 
     Parameters
@@ -205,11 +237,11 @@ def convergence(id: str, paper: Mapping[str, Any], misfit: Array) -> list[Verdic
     id
     paper
         The block ``convergence`` of config/paper_values.yaml.
-    misfit : (n_retunings, n_iterations + 1)
+    curves
         Fewer iterations than the paper's cannot tell.
     """
-    n, n_iterations = len(misfit), misfit.shape[1] - 1
-    stagnated = stagnation(misfit)
+    n, n_iterations = len(curves.misfit), curves.n_iterations
+    stagnated = curves.stagnation()
     mean = float(stagnated.mean()) if n else np.nan
     quantity = "iterations until the objective stops falling"
     if n_iterations < paper["iterations"]:
@@ -219,19 +251,6 @@ def convergence(id: str, paper: Mapping[str, Any], misfit: Array) -> list[Verdic
         error = float(stagnated.std(ddof=1) / np.sqrt(n)) if n > 1 else np.nan
         stops = directed(id, quantity, paper[id], mean, "smaller", error, tolerance=2)
     return [stops, count(id, "re-tunings", paper["restarts"], n)]
-
-
-def stagnation(misfit: Array) -> Array:
-    """First iteration of each curve that has at most `STAGNATED_SHARE` of its fall still before it, (n_retunings,).
-
-    Parameters
-    ----------
-    misfit : (n_retunings, n_iterations + 1)
-    """
-    final = misfit[:, -FINAL_ITERATIONS:].mean(axis=1, keepdims=True)
-    fallen = misfit - final <= STAGNATED_SHARE * (misfit[:, :1] - final)
-    iterations: Array = np.argmax(fallen, axis=1).astype(np.float64)
-    return iterations
 
 
 def combined_error(*errors: float) -> float:

@@ -153,6 +153,8 @@ def draw_choices(results: Results) -> Figure:
             column[1].set_yscale("log")
             column[2].plot(places, rows["objective_ratio"], color=EMULATOR, marker="o", ms=4, lw=0.8)
             column[2].set(xlabel=CHOICES.get(str(choice), str(choice)), yscale="log")
+            column[2].yaxis.set_major_formatter("{x:g}")
+            column[2].yaxis.set_minor_formatter("{x:g}")
             for axis in column:
                 axis.set_xlim(-0.5, len(rows) - 0.5)
                 axis.set_xticks(places, [""] * len(rows))
@@ -177,6 +179,6 @@ def draw_choices(results: Results) -> Figure:
 def _short(value: Any) -> str:
     """A value as a tick says it; the table's column holds words too."""
     try:
-        return f"{float(value):g}"
+        return f"{float(value):.2g}" if float(value) < 10 else f"{float(value):g}"
     except ValueError:
         return str(value)

@@ -14,7 +14,7 @@ from rftune.analysis.sensitivity import CONFIDENCE_LEVEL
 from rftune.data import Array
 from rftune.emulators.listed import Listed
 from rftune.experiments.results import Results, counts, mean_and_spread, spreads, succeeded
-from rftune.report.verdicts import stagnation
+from rftune.report.verdicts import Curves
 from rftune.tuning.loop import TuningSettings
 
 ERRORS = ("relative_rmse", "fresh_rmse", "coverage")
@@ -165,6 +165,6 @@ def _choice_row(analysis: xr.Dataset, tuned: xr.Dataset, emulator: Listed, n_tra
         **{f"objective_first_{key}": value for key, value in first.items()},
         **{f"objective_last_{key}": value for key, value in last.items()},
         "objective_ratio": float(np.mean(misfit[:, -1] / misfit[:, 0])) if len(misfit) else np.nan,
-        "stagnation": float(np.mean(stagnation(misfit))) if len(misfit) else np.nan,
+        "stagnation": float(np.mean(Curves(misfit).stagnation())) if len(misfit) else np.nan,
         **counts(analysis),
     }

@@ -257,8 +257,7 @@ CLAIMS = (
         "convergence stagnates at around 8 ensemble iterations",
         "at most 5 % of the fall left at 8 ± 2 iterations, mean over re-tunings",
         stagnates_near("F8", 8),
-        because="nearly all of a fall by orders of magnitude is the first step; with ς of order one in whitened units, "
-        "from where the way is longer, it is 5 to 10 (docs/lorenz63.md)",
+        because="how far the objective has to fall depends on where the prior of ς begins (docs/lorenz63.md)",
     ),
     Claim(
         "A.4.1",

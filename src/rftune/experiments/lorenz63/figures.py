@@ -168,8 +168,8 @@ def _cumulative(density: Array, edges: Array) -> Array:
 
 
 def draw_convergence(results: Results) -> Figure:
-    """F8: the curves on a logarithmic scale."""
-    figure = convergence.draw_convergence(results, logarithmic=True)
+    """F8: the curves, and whose they are."""
+    figure = convergence.draw_convergence(results)
     figure.axes[0].set_title(f"{results.emulator('rf').label}, {_noise(results.one('data'))}")
     return figure
 
