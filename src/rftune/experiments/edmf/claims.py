@@ -37,9 +37,10 @@ def _values(evidence: Evidence, column: str, *roles: str) -> dict[str, float]:
 
 def _posteriors(evidence: Evidence, likelihood: str, name: str, *roles: str) -> dict[str, float]:
     """A number of posteriors with a likelihood by role, where their chains and the simulator's have converged."""
-    simulator, rows = _rows(evidence).get("simulator"), [_row(evidence, role) for role in roles]
+    simulator = _rows(evidence).get("simulator")
     if simulator is None:
         raise Undecided("there is no simulator, whose own posterior is the yardstick")
+    rows = [_row(evidence, role) for role in roles]
     converged = all(row[f"{likelihood}n_converged"] >= row["n_retunings"] for row in rows)
     if not converged or simulator["n_converged"] < 1:
         raise Undecided("a chain has not converged")

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from rftune.experiments.sobol_g.tables import TIMED, printed_by_features
+from rftune.experiments.sobol_g import TIMED
+from rftune.experiments.sobol_g.tables import printed_by_features
 from rftune.report.verdicts import (
     Evidence,
     Rows,
