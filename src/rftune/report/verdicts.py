@@ -94,6 +94,12 @@ class Evidence:
     emulators: Mapping[str, Listed] = field(default_factory=dict)
     curves: Mapping[str, Array] = field(default_factory=dict)
 
+    def at_root(self, table: str) -> pd.DataFrame:
+        """The rows of a table at the root seed, which stand first."""
+        rows = self.tables[table]
+        found: pd.DataFrame = rows[rows["seed"] == rows["seed"].iloc[0]]
+        return found
+
     def named(self, role: str) -> str:
         """Name of the emulator in a role; empty where there is none."""
         return next((name for name, entry in self.emulators.items() if entry.role == role), "")

@@ -19,8 +19,7 @@ OUR_MODEL = "our simulator is smooth, and the GP fits it better than the paper's
 
 def _rows(evidence: Evidence) -> Rows:
     """Rows of T6 at the root seed."""
-    table = evidence.tables["T6"]
-    return keyed(table[table["seed"] == table["seed"].iloc[0]], "emulator")
+    return keyed(evidence.at_root("T6"), "emulator")
 
 
 def _row(evidence: Evidence, role: str) -> Mapping[str, Any]:

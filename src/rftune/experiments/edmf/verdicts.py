@@ -37,9 +37,7 @@ def compare(evidence: Evidence, paper: Mapping[str, Any]) -> list[Verdict]:
     if "T5" in evidence.tables:
         found += _priors(keyed(evidence.tables["T5"], "parameter"), paper["T5"])
     if "T6" in evidence.tables:
-        table = evidence.tables["T6"]
-        root = table[(table["seed"] == table["seed"].iloc[0]) & (table["case"] == table["case"].iloc[0])]
-        every = keyed(root, "emulator")
+        every = keyed(evidence.at_root("T6"), "emulator")
         rows = {role: every[evidence.named(role)] for role in NAMES if evidence.named(role) in every}
         found += _emulators(rows, paper["T6"]) + _sampling(rows, paper["EDMF_MCMC"])
         found += [

@@ -22,8 +22,7 @@ SIMILAR = 2.0  # to the GP's, as in a figure on a logarithmic scale
 
 def _rows(evidence: Evidence, high_noise: bool = False) -> Rows:
     """Rows at the root seed and the low (or the high) noise, by emulator."""
-    table = evidence.tables["lorenz63_integrators"]
-    root = table[table["seed"] == table["seed"].iloc[0]]
+    root = evidence.at_root("lorenz63_integrators")
     cases = list(root["case"].unique())
     if high_noise and len(cases) == 1:
         raise KeyError("high noise")

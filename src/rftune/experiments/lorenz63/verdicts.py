@@ -17,8 +17,7 @@ def compare(evidence: Evidence, paper: Mapping[str, Any]) -> list[Verdict]:
     """Verdicts on the artifacts of this experiment that were made, from all of config/paper_values.yaml."""
     if "lorenz63_integrators" not in evidence.tables:
         return []
-    table = evidence.tables["lorenz63_integrators"]
-    root = table[table["seed"] == table["seed"].iloc[0]]
+    root = evidence.at_root("lorenz63_integrators")
     rows = keyed(root[root["case"] == root["case"].iloc[0]], "emulator")
     found = _skill(rows, evidence, paper["lorenz"])
     rf = evidence.named("rf")

@@ -19,8 +19,7 @@ NAMED = {"gp": "our fast GP", "gp_sklearn": "scikit-learn's", "gp_sklearn_restar
 
 def _accuracy(evidence: Evidence, role: str) -> Rows:
     """Rows of the accuracy table at the root seed by dimension."""
-    table = evidence.tables["sobol_g_accuracy"]
-    root = table[table["seed"] == table["seed"].iloc[0]]
+    root = evidence.at_root("sobol_g_accuracy")
     rows = keyed(root[root["emulator"] == (evidence.named(role) or role)], "dimension")
     if not rows:
         raise KeyError(role)

@@ -47,8 +47,7 @@ def compare(evidence: Evidence, paper: Mapping[str, Any]) -> list[Verdict]:
     """Verdicts on the artifacts of this experiment that were made, from all of config/paper_values.yaml."""
     found: list[Verdict] = []
     if "sobol_g_accuracy" in evidence.tables:
-        table = evidence.tables["sobol_g_accuracy"]
-        root = keyed(table[table["seed"] == table["seed"].iloc[0]], "emulator", "dimension")
+        root = keyed(evidence.at_root("sobol_g_accuracy"), "emulator", "dimension")
         found += _retunings(_of(root, evidence.named("rf")), paper)
     if "T3" in evidence.tables:
         rows = keyed(evidence.tables["T3"], "emulator", "dimension")
