@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from itertools import product
 from pathlib import Path
@@ -19,26 +19,12 @@ import yaml
 from rftune.analysis import scores
 from rftune.emulators.base import Emulator
 from rftune.experiments.base import Artifact, DataSettings, ExperimentSettings, Need, experiments
+from rftune.experiments.results import Stored
 from rftune.workflow.config import Config, ConfigError, Run
 from rftune.workflow.fingerprints import code_fingerprint
 from rftune.workflow.stages import STAGES, Stage
 
 CASE = "{experiment}/{case}/seed{seed}"  # a folder per data set
-
-
-@dataclass(frozen=True)
-class Source:
-    """Stored results of one thing, as a job is told of them: fields of `results.Stored`."""
-
-    stage: str
-    case: str
-    seed: int
-    emulator: str
-    paths: list[str]
-
-    @property
-    def plain(self) -> list[Any]:
-        return [self.stage, self.case, self.seed, self.emulator, self.paths]
 
 
 class Plan:
@@ -259,7 +245,7 @@ class Plan:
         for artifact in self.artifacts:
             self.sources(artifact)
 
-    def sources(self, artifact: str) -> list[Source]:
+    def sources(self, artifact: str) -> list[Stored]:
         """The stored results that an artifact is made from."""
         experiment, one = self.artifacts[artifact]
         return [
@@ -311,20 +297,20 @@ class Plan:
             "code": self.code(stage, experiment),
         }
 
-    def _sources(self, experiment: str, artifact: Artifact, need: Need) -> Iterator[Source]:
+    def _sources(self, experiment: str, artifact: Artifact, need: Need) -> Iterator[Stored]:
         cases = list(self.cases[experiment])
         cases = {"all": cases, "first": cases[:1], "last": cases[-1:]}[need.case]
         for seed in self.config.seeds if need.every_seed else [self.config.run.seed]:
             for case in cases:
                 if not need.of_emulators:
-                    yield Source(need.stage, case, seed, "", [self.case_path(need.stage, experiment, case, seed)])
+                    yield Stored(need.stage, case, seed, "", [self.case_path(need.stage, experiment, case, seed)])
                     continue
                 for name, entry in self.config.listed[experiment].items():
                     if need.roles == () or entry.role in need.roles:
                         run = self._shown((experiment, case, seed, name), artifact, need)
                         paths = [] if run is None else self.run_paths(need.stage, run)
                         if paths:
-                            yield Source(need.stage, case, seed, name, paths if need.whole else paths[:1])
+                            yield Stored(need.stage, case, seed, name, paths if need.whole else paths[:1])
 
     def _shown(self, key: tuple[str, str, int, str], artifact: Artifact, need: Need) -> Run | None:
         """The run that an artifact shows; None where there is none and it does without, else an error."""
