@@ -41,7 +41,7 @@ TINY = {
         },
     },
 }
-KEPT = ("persistence", "quadratic", "gp", "untuned", "nonseparable_4", "separable_1_1")
+KEPT = ("persistence", "quadratic", "gp", "untuned", "untuned_printed", "nonseparable_4", "separable_1_1")
 
 
 @pytest.fixture(scope="module")

@@ -40,7 +40,7 @@ TINY = {
         },
     },
 }
-KEPT = ("boosted_trees", "gp", "gp_sklearn", "lowrank", "sparse", "sparse_unpruned", "rf_serial", "rf_parallel", "m25")
+KEPT = ("boosted_trees", "gp", "gp_sklearn", "subspace", "sparse", "sparse_unpruned", "rf_serial", "rf_parallel", "m25")
 
 
 @pytest.fixture(scope="module")
