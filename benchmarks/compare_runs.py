@@ -48,10 +48,6 @@ def _compare_arrays(name: str, one: Path, other: Path, found: list[str]) -> int:
     return len(shared)
 
 
-def _opened(path: Path) -> xr.Dataset:
-    return xr.open_dataset(path, engine="h5netcdf")
-
-
 def _same(first: np.ndarray, second: np.ndarray) -> bool:
     if first.shape != second.shape or first.dtype != second.dtype:
         return False

@@ -33,6 +33,7 @@ from rftune.experiments.edmf import (
     tables,
     verdicts,
 )
+from rftune.experiments.edmf.claims import CLAIMS
 from rftune.experiments.edmf.data import EDMFData
 from rftune.experiments.edmf.parameters import Parameters
 from rftune.experiments.protocol import predict_intervals, stack_repeats, training_set, with_scores
@@ -40,6 +41,7 @@ from rftune.experiments.results import Listed, Results, Stored
 from rftune.inference import chains, discrepancy, mcmc
 from rftune.inference.settings import SamplingSettings
 from rftune.report import style
+from rftune.report.claims import judged
 from rftune.report.text import literal
 from rftune.report.verdicts import Evidence
 from rftune.seeding import rng_for
@@ -490,8 +492,11 @@ def test_that_a_file_with_other_parameters_and_emulators_ends_in_verdicts(of_a_f
     assert rows == [*["GP"] * 4, "untuned RF", "separable RF", "nonseparable RF"]
     unplayed = next(line for line in found if line.quantity == "all numbers, separable RF")
     assert unplayed.rule == "not compared: no emulator has the role rf_separable_5_1"
-    near = [line.rule for line in found if line.id == "F6" and line.quantity.startswith("distance")]
-    assert near == 2 * ["not compared: there is no simulator, whose own posterior is the yardstick"]  # by likelihood
+    said = [
+        line for line in judged(CLAIMS, Evidence(of_a_file.tables, of_a_file.emulators)) if line["artifact"] == "F12"
+    ]
+    assert {line["verdict"] for line in said} == {"not decided"}
+    assert "there is no simulator, whose own posterior is the yardstick" in {line["ours"] for line in said}
     unknown = Evidence({"T5": of_a_file.tables["T5"].iloc[:1]}, of_a_file.emulators)
     assert verdicts.compare(unknown, PAPER) == []
 

@@ -53,14 +53,11 @@ def test_that_a_lower_bound_of_ours_decides_only_when_it_is_above_the_papers() -
     assert verdicts.bound("F2", "objective", 0.1, 0.4, "<", "value").verdict == WORSE
 
 
-def test_that_repeats_settings_and_claims_have_plain_verdicts() -> None:
+def test_that_repeats_and_settings_have_plain_verdicts() -> None:
     assert verdicts.count("F2", "re-tunings", 30, 30).verdict == AGREED
     assert verdicts.count("F2", "re-tunings", 30, 4).verdict == WORSE
     assert verdicts.setting("F1", "M", 150, 150).verdict == AGREED
     assert verdicts.setting("F1", "M", [3, 6], [3]).verdict == NOT_COMPARABLE
-    assert verdicts.claim("F4", "stays", "stays", 1.0, "equal to 1", True).verdict == AGREED
-    assert verdicts.claim("F4", "stays", "stays", 0.5, "equal to 1", False).verdict == WORSE
-    assert verdicts.claim("F4", "stays", "stays", np.nan, "equal to 1", False).verdict == NOT_COMPARABLE
 
 
 def test_that_stagnation_is_where_a_curve_has_five_percent_of_its_fall_left() -> None:

@@ -222,7 +222,7 @@ def errors_table(results):
 
 import matplotlib.pyplot as plt
 
-from rftune.report.style import Line, cell, style, table_figure
+from rftune.report.style import Column, line, number, style, table_figure
 
 
 def draw_fit(results):
@@ -236,8 +236,10 @@ def draw_fit(results):
 
 def draw_errors(results):
     frame = results.tables["parabola_errors"]
-    lines = [Line([results.label(row["emulator"]), cell(row["error"])]) for _, row in frame.iterrows()]
-    return table_figure(["emulator", "error"], lines, [1.5, 1.0], "Root mean square errors.")
+    emulator = Column("emulator", 1.5, lambda row: results.label(row["emulator"]))
+    columns = [emulator, Column("error", 1.0, number("error"))]
+    lines = [line(columns, row) for _, row in frame.iterrows()]
+    return table_figure(columns, lines, "Root mean square errors.")
 ''',
     "captions/parabola_fit.rst": "**A parabola, fitted**\n\nThe mean of an emulator at some points.\n",
     "captions/parabola_errors.rst": "**Errors on a parabola**\n\nRoot mean square errors of every emulator.\n",

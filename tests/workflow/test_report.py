@@ -209,6 +209,7 @@ def test_that_a_section_names_its_own_settings_or_all_of_its_experiment(tmp_path
     sentences = whole.partition('<section id="claims">')[2].partition("</section>")[0]
     assert all(text in sentences for text in ("does not hold", "“it is &lt;so&gt;”", "see there", 'href="#F6"'))
     found = sections(whole)
+    assert [name for name, text in found.items() if "it is &lt;so&gt;" in text] == ["F6"]
     ranks = {name: re.findall(r"<i>rank</i> (\d)", text) for name, text in found.items()}
     assert ranks == {"F6": ["1"], "F11": ["3"], "T5": ["3", "1"]}
     assert 'href="#F6"' in found["T5"]

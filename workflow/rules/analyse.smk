@@ -44,13 +44,3 @@ rule analyse_truth:
         code=plan.code("analyse_truth"),
     script:
         "../scripts/analyse_truth.py"
-
-
-for experiment in plan.compared:
-
-    rule:
-        """The analyses of all emulators of an experiment."""
-        name:
-            f"analyse_{experiment}"
-        input:
-            plan.stage_paths("analysis", experiment),

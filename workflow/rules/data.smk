@@ -49,13 +49,3 @@ rule check_data:
         code=plan.code("check_data"),
     script:
         "../scripts/check_data.py"
-
-
-for experiment in plan.compared:
-
-    rule:
-        """The data of all cases of an experiment, checked."""
-        name:
-            f"data_{experiment}"
-        input:
-            plan.data_marks(experiment),

@@ -24,13 +24,3 @@ rule predict:
         code=plan.code("predict"),
     script:
         "../scripts/predict.py"
-
-
-for experiment in plan.compared:
-
-    rule:
-        """The predictions of all emulators of an experiment."""
-        name:
-            f"predict_{experiment}"
-        input:
-            plan.stage_paths("predicted", experiment),

@@ -25,13 +25,3 @@ rule tune:
         code=plan.code("tune"),
     script:
         "../scripts/tune.py"
-
-
-for experiment in plan.compared:
-
-    rule:
-        """The tunings of all emulators of an experiment."""
-        name:
-            f"tune_{experiment}"
-        input:
-            plan.stage_paths("tuned", experiment),

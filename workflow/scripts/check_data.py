@@ -2,19 +2,18 @@
 
 from rftune import storage
 from rftune.experiments.protocol import training_set
-from rftune.workflow.jobs import job
+from rftune.workflow.jobs import perform
 
 
-def main(data_path, out_path):
-    stored = storage.load(data_path)
+def main(job):
+    stored = storage.load(job.input.data)
     try:
         data = training_set(stored).data
     except ValueError as error:
-        raise ValueError(f"{data_path}: {error}") from error
-    with storage.atomic_path(out_path) as temporary:
+        raise ValueError(f"{job.input.data}: {error}") from error
+    with storage.atomic_path(job.output[0]) as temporary:
         temporary.write_text(f"{data.n_samples} samples, {data.n_inputs} inputs, {data.n_outputs} outputs\n")
 
 
 if "snakemake" in globals():
-    with job(snakemake.log[0]):
-        main(snakemake.input.data, snakemake.output[0])
+    perform(main, snakemake)

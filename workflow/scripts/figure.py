@@ -3,18 +3,13 @@
 from rftune.experiments.base import experiment
 from rftune.experiments.results import Results
 from rftune.report.style import save
-from rftune.workflow.jobs import job
+from rftune.workflow.jobs import perform
 
 
-def main(name, function, results, out_paths):
-    save(experiment(name).call("figures", function)(results), out_paths)
+def main(job):
+    draw = experiment(job.params.experiment).call("figures", job.params.function)
+    save(draw(Results.told(**job.params.results)), job.output)
 
 
 if "snakemake" in globals():
-    with job(snakemake.log[0]):
-        main(
-            snakemake.params.experiment,
-            snakemake.params.function,
-            Results.told(**snakemake.params.results),
-            list(snakemake.output),
-        )
+    perform(main, snakemake)

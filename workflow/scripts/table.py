@@ -3,18 +3,13 @@
 from rftune import storage
 from rftune.experiments.base import experiment
 from rftune.experiments.results import Results
-from rftune.workflow.jobs import job
+from rftune.workflow.jobs import perform
 
 
-def main(name, function, results, out_path):
-    storage.save_table(experiment(name).call("tables", function)(results), out_path)
+def main(job):
+    make = experiment(job.params.experiment).call("tables", job.params.function)
+    storage.save_table(make(Results.told(**job.params.results)), job.output[0])
 
 
 if "snakemake" in globals():
-    with job(snakemake.log[0]):
-        main(
-            snakemake.params.experiment,
-            snakemake.params.function,
-            Results.told(**snakemake.params.results),
-            snakemake.output[0],
-        )
+    perform(main, snakemake)

@@ -4,15 +4,14 @@ from rftune import storage
 from rftune.emulators.base import EMULATORS, Task
 from rftune.experiments.protocol import stack_repeats, training_set
 from rftune.progress import logger, peak_memory_mb, progress_bar
-from rftune.seeding import rng_for
-from rftune.workflow.jobs import job
+from rftune.workflow.jobs import perform
 
 
-def main(data_path, result_path, timing_path, labels, repeats, seed, settings, n_workers):
-    training = training_set(storage.load(data_path))
-    emulator = EMULATORS.read(settings)
-    outcomes = []
-    with progress_bar(len(repeats), " ".join(["tune", *labels])) as bar:
+def main(job):
+    training = training_set(storage.load(job.input.data))
+    emulator = EMULATORS.read(job.params.settings)
+    repeats, outcomes = range(*job.params.repeats), []
+    with progress_bar(len(repeats), " ".join(["tune", *job.labels])) as bar:
         for repeat in repeats:
 
             def progress(iteration, misfit, n_failed, repeat=repeat):
@@ -25,27 +24,16 @@ def main(data_path, result_path, timing_path, labels, repeats, seed, settings, n
                     n_failed,
                 )
 
-            outcome = emulator.tune(Task(training, rng_for(seed, *labels, repeat, "tune"), n_workers, progress))
+            task = Task(training, job.rng(repeat, "tune"), job.resources.n_workers, progress)
+            outcome = emulator.tune(task)
             if outcome.result["failure"].item():
                 logger.warning("repeat %d failed: %s", repeat, outcome.result["failure"].item())
             outcome.timing["peak_memory_mb"] = peak_memory_mb()
             outcomes.append(outcome)
             bar.update()
-    result = stack_repeats([outcome.result for outcome in outcomes], repeats)
-    timing = stack_repeats([outcome.timing for outcome in outcomes], repeats)
-    storage.save(timing, timing_path, settings=settings, seed=seed)
-    storage.save(result, result_path, settings=settings, seed=seed)
+    job.save(stack_repeats([outcome.timing for outcome in outcomes], repeats), job.output.timing)
+    job.save(stack_repeats([outcome.result for outcome in outcomes], repeats), job.output.result)
 
 
 if "snakemake" in globals():
-    with job(snakemake.log[0]):
-        main(
-            snakemake.input.data,
-            snakemake.output.result,
-            snakemake.output.timing,
-            [snakemake.wildcards[name] for name in ("experiment", "case", "emulator")],
-            range(*snakemake.params.repeats),
-            int(snakemake.wildcards.seed),
-            snakemake.params.settings,
-            snakemake.resources.n_workers,
-        )
+    perform(main, snakemake)

@@ -27,6 +27,11 @@ class Listed:
     role: str
     settings: Mapping[str, Any]
 
+    @property
+    def plain(self) -> list[Any]:
+        """Its fields, as a job is told of it."""
+        return [self.name, self.label, self.role, self.settings]
+
     def get(self, path: str, default: Any = None) -> Any:
         """A setting by its dotted name; the default where there is none."""
         value: Any = self.settings

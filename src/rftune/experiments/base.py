@@ -161,6 +161,8 @@ class Artifact:
         Tables that the figure is drawn from, by id, beside its own; "measured" is the measurement.
     curve
         Role whose tunings' convergence it shows: they are judged.
+    about
+        Roles that it is about: it is left out where no emulator plays any of them.
     """
 
     id: str
@@ -169,6 +171,7 @@ class Artifact:
     needs: tuple[Need, ...] = ()
     tables: tuple[str, ...] = ()
     curve: str | None = None
+    about: tuple[str, ...] = ()
 
     @property
     def roles(self) -> tuple[str, ...]:
@@ -203,7 +206,9 @@ class Experiment(ABC):
         return tuple(one for one in self.artifacts if not self.left_out(one, settings))
 
     def left_out(self, artifact: Artifact, settings: Any) -> str:
-        """Why an artifact cannot be made with the experiment's block; empty where it can, or where that is plain."""
+        """Why an artifact is not made with the experiment's block; empty where it is."""
+        if artifact.about and not set(artifact.about) & {entry.role for entry in settings.emulators.values()}:
+            return f"no emulator has the role {' or '.join(artifact.about)}"
         return ""
 
     def module(self, name: str) -> str | None:

@@ -33,6 +33,11 @@ class Stored:
         return storage.load(self.paths[0]) if len(self.paths) == 1 else load_repeats(self.paths)
 
     @property
+    def plain(self) -> list[Any]:
+        """Its fields, as a job is told of it."""
+        return [self.stage, self.case, self.seed, self.emulator, self.paths]
+
+    @property
     def place(self) -> tuple[str, int]:
         return self.case, self.seed
 

@@ -56,6 +56,10 @@ class Claim:
     kind: Kind = "value"
 
 
+class Undecided(Exception):
+    """A run does not decide a claim; the message says why."""
+
+
 def stagnates_near(figure: str, iteration: int, within: int = 2) -> Callable[[Evidence], Finding]:
     """Whether the curves of a figure stop falling at about this iteration."""
 
@@ -70,7 +74,9 @@ def stagnates_near(figure: str, iteration: int, within: int = 2) -> Callable[[Ev
 
 
 def rank_correlation(one: Sequence[float], other: Sequence[float]) -> float:
-    """Spearman's, of numbers without ties."""
+    """Spearman's, of three or more numbers without ties."""
+    if len(one) < 3:
+        raise ValueError(f"{len(one)} numbers have no correlation")
     first, second = (np.argsort(np.argsort(values)) - (len(values) - 1) / 2.0 for values in (one, other))
     return float(first @ second / (first @ first))
 
@@ -90,7 +96,9 @@ def to_frame(lines: Sequence[dict[str, str]]) -> pd.DataFrame:
 def _decided(claim: Claim, evidence: Evidence) -> Finding:
     try:
         found = claim.decide(evidence)
-    except KeyError:  # a table, an emulator or a case that this run does not make
+    except Undecided as why:
+        found = Finding(str(why), None)
+    except (LookupError, ValueError, StopIteration):  # a table, an emulator or a case that this run does not make
         found = None
     return found or Finding("this run does not make what decides it", None)
 

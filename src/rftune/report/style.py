@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import matplotlib as mpl
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
-from matplotlib.ticker import MultipleLocator
 from matplotlib.transforms import Bbox
-from numpy.typing import NDArray
 from PIL import Image
 
 from rftune import storage
@@ -84,19 +82,53 @@ def width_of(texts: Iterable[str]) -> float:
     return 0.3 + 0.065 * max(map(len, texts))
 
 
-def table_figure(header: Sequence[str], lines: Sequence[Line], widths: Sequence[float], note: str) -> Figure:
+class Column(NamedTuple):
+    """A column of a rendered table: its heading, its width in inches, its text in a row of the csv (`line`)."""
+
+    heading: str
+    width: float
+    text: Callable[[pd.Series], str] = lambda row: ""
+
+
+def number(name: str, decimals: int = 3, spread: str = "") -> Callable[[pd.Series], str]:
+    """The text of a column: a number of the row, with its standard deviation where that has a name."""
+    return lambda row: cell(row[name], row[spread] if spread else np.nan, decimals)
+
+
+def at_seeds(frame: pd.DataFrame, keys: Sequence[str], name: str, decimals: int, width: float) -> list[Column]:
+    """A column for each further seed of a frame: a number of the same row there; rows are told apart by some keys."""
+    found = []
+    for seed in frame["seed"].unique()[1:]:
+        there = frame[frame["seed"] == seed].set_index(list(keys))[name].to_dict()
+
+        def text(row: pd.Series, there: dict[Any, float] = there) -> str:
+            return cell(there.get(tuple(row[key] for key in keys), np.nan), decimals=decimals)
+
+        found.append(Column(f"seed {seed}", width, text))
+    return found
+
+
+def line(columns: Sequence[Column], row: pd.Series) -> Line:
+    """A row of a csv as a line."""
+    return Line([column.text(row) for column in columns])
+
+
+def line_of(columns: Sequence[Column], cells: Mapping[str, str], quoted: bool = False) -> Line:
+    """A line of a few cells, by the headings above them."""
+    return Line([cells.get(column.heading, "") for column in columns], quoted)
+
+
+def table_figure(columns: Sequence[Column], lines: Sequence[Line], note: str) -> Figure:
     """A table as a picture: the first text column left, numbers right, the note below.
 
     Parameters
     ----------
-    header
+    columns
     lines
-    widths
-        Of the columns, in inches.
     note
         What the brackets and the groups mean.
     """
-    width, height = sum(widths), 0.22 * (len(lines) + 1)
+    width, height = sum(column.width for column in columns), 0.22 * (len(lines) + 1)
     wrapped = textwrap.wrap(note, int(17 * width), break_on_hyphens=False)
     below = 0.25 + 0.14 * len(wrapped)
     with style(), mpl.rc_context({"figure.constrained_layout.use": False}):
@@ -107,11 +139,11 @@ def table_figure(header: Sequence[str], lines: Sequence[Line], widths: Sequence[
         axis.axis("off")
         table = axis.table(
             cellText=[line.cells for line in lines],
-            colLabels=header,
+            colLabels=[column.heading for column in columns],
             bbox=Bbox.from_bounds(0, 0, 1, 1),
             cellLoc="right",
             colLoc="right",
-            colWidths=[part / width for part in widths],
+            colWidths=[column.width / width for column in columns],
         )
         table.auto_set_font_size(False)
         table.set_fontsize(8.5)
@@ -124,40 +156,6 @@ def table_figure(header: Sequence[str], lines: Sequence[Line], widths: Sequence[
             if line is not None and line.quoted:
                 box.get_text().set_color(MUTED)
         figure.text(frame[0], 0.1 / whole, "\n".join(wrapped), fontsize=7.5, color=MUTED, va="bottom")
-    return figure
-
-
-def convergence_figure(
-    misfit: NDArray[np.float64], failed: NDArray[np.bool_], stagnation: float, logarithmic: bool = False
-) -> Figure:
-    """Misfit against iteration, the first value normalised to one: a line per re-tuning and their median.
-
-    Parameters
-    ----------
-    misfit : (n_retunings, n_iterations + 1)
-    failed : (n_retunings,)
-        Drawn in red and left out of the median.
-    stagnation
-        Iteration at which the paper's curves stop falling; not marked where ours are shorter.
-    logarithmic
-        Scale of the ordinate.
-    """
-    normalised = misfit / misfit[:, :1]
-    iterations = np.arange(misfit.shape[1])
-    with style():
-        figure, axis = plt.subplots(figsize=(5.2, 3.4))
-        for curve, is_failed in zip(normalised, failed, strict=True):
-            axis.plot(iterations, curve, color=DATA if is_failed else EMULATOR, lw=0.8, alpha=0.4)
-        if not failed.all():
-            axis.plot(iterations, np.median(normalised[~failed], axis=0), color="black", lw=1.8, label="median")
-        runs = "re-tuning" if len(failed) == 1 else "re-tunings"
-        axis.plot([], [], color=EMULATOR, lw=0.8, alpha=0.6, label=f"{len(failed)} {runs}, {failed.sum()} failed")
-        if stagnation <= iterations[-1]:
-            axis.axvline(stagnation, color=MUTED, lw=0.8, ls=":", label="the paper's curves stop falling")
-        axis.set(xlabel="EKI iteration", ylabel="objective, first value = 1", xlim=(0, iterations[-1]))
-        axis.set_yscale("log") if logarithmic else axis.set_ylim(0, None)
-        axis.xaxis.set_major_locator(MultipleLocator(2))
-        axis.legend()
     return figure
 
 

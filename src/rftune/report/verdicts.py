@@ -17,7 +17,7 @@ from rftune.data import Array
 from rftune.emulators.listed import Listed
 
 Rows = dict[Any, dict[str, Any]]
-Kind = Literal["value", "time", "qualitative"]
+Kind = Literal["value", "time"]
 Direction = Literal["smaller", "larger"]
 
 AGREED, BETTER, WORSE, NOT_COMPARABLE = VERDICTS = ("agreed", "better", "worse", "not comparable")
@@ -35,8 +35,6 @@ RULES = {
     "otherwise better when larger.",
     "bound": "The paper prints a bound: agreed when ours keeps it, worse when not; not comparable when ours is itself "
     "a bound that does not decide.",
-    "claim": "The paper says it in words and ours is a number: agreed when the number meets the condition that is "
-    "given, worse when the claim is not reproduced.",
     "at least as many": "A number of repeats: agreed when ours is as large, worse when it is smaller.",
     SETTING: "Agreed when equal; otherwise not comparable, because this preset asks for something else.",
     "not compared": "Named for completeness; the reason is given.",
@@ -57,7 +55,7 @@ class Verdict:
         Of the artifact: F1..F12, T1..T6.
     quantity
     kind
-        "value"; "time" for whatever is measured with a clock; "qualitative" for what the paper says in words.
+        "value"; "time" for whatever is measured with a clock.
     paper, ours
         Numbers, or words where there is none.
     standard_error
@@ -128,6 +126,12 @@ class Evidence:
     emulators: Mapping[str, Listed] = field(default_factory=dict)
     curves: Mapping[str, Curves] = field(default_factory=dict)
 
+    def at_root(self, table: str) -> pd.DataFrame:
+        """The rows of a table at the root seed, which stand first."""
+        rows = self.tables[table]
+        found: pd.DataFrame = rows[rows["seed"] == rows["seed"].iloc[0]]
+        return found
+
     def named(self, role: str) -> str:
         """Name of the emulator in a role; empty where there is none."""
         return next((name for name, entry in self.emulators.items() if entry.role == role), "")
@@ -183,21 +187,6 @@ def bound(
         verdict = AGREED if kept else WORSE
     shown: float | str = f"> {ours:.4g}" if open_ended else ours
     return Verdict(id, quantity, kind, f"{side} {limit:.4g}", shown, np.nan, "bound", verdict)
-
-
-def claim(
-    id: str,
-    quantity: str,
-    says: str,
-    ours: float,
-    condition: str,
-    holds: bool,
-    kind: Kind = "qualitative",
-    otherwise: str = WORSE,
-) -> Verdict:
-    """What the paper says in words: ``condition``, on our number, is its reading, and ``otherwise`` if it fails."""
-    verdict = NOT_COMPARABLE if not _known(ours) else AGREED if holds else otherwise
-    return Verdict(id, quantity, kind, says, ours, np.nan, f"claim: {condition}", verdict)
 
 
 def count(id: str, quantity: str, paper: int, ours: float) -> Verdict:

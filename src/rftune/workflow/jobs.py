@@ -1,4 +1,4 @@
-"""What a job owes the person who runs it: a log of its own, one BLAS thread, and errors in one sentence."""
+"""Jobs: what scripts are handed, and what a job owes the person who runs it: a log, one BLAS thread, clear errors."""
 
 from __future__ import annotations
 
@@ -6,14 +6,59 @@ import fcntl
 import logging
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from importlib import import_module
 from pathlib import Path
-from typing import TextIO
+from typing import Any, TextIO
 
+import numpy as np
+import xarray as xr
 from threadpoolctl import threadpool_limits
 
+from rftune import storage
 from rftune.progress import logger
+from rftune.seeding import rng_for
+
+
+class Job:
+    """A job as its script sees it, made from the object that Snakemake hands to scripts.
+
+    Attributes
+    ----------
+    input, output, params, resources, config
+        By the names in its rule.
+    labels
+        Experiment, case and emulator, those of them that it has.
+    seed
+        The root seed.
+    """
+
+    def __init__(self, asked: Any) -> None:
+        self.input, self.output, self.params = asked.input, asked.output, asked.params
+        self.resources, self.config = asked.resources, asked.config
+        names = ("experiment", "case", "emulator")
+        self.labels: list[str] = [asked.wildcards[name] for name in names if hasattr(asked.wildcards, name)]
+        self.seed = int(asked.wildcards.get("seed", asked.params.get("seed", 0)))
+
+    def module(self, name: str) -> Any:
+        """A module of its experiment."""
+        return import_module(f"rftune.experiments.{self.labels[0]}.{name}")
+
+    def rng(self, *more: str | int) -> np.random.Generator:
+        """The generator that belongs to its labels and to some more, such as a repeat and a stage."""
+        return rng_for(self.seed, *self.labels, *more)
+
+    def save(self, result: xr.Dataset, path: str, settings: Any = None) -> None:
+        """Store a result with the settings that it depends on, by default all that the job was told."""
+        told = self.params.settings if settings is None else settings
+        storage.save(result, path, settings=told, seed=self.seed)
+
+
+def perform(main: Callable[[Job], None], asked: Any) -> None:
+    """Run the ``main`` of a script as the job that was asked for."""
+    with job(asked.log[0]):
+        main(Job(asked))
 
 
 @contextmanager

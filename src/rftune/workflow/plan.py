@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import replace
 from functools import cached_property
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -18,28 +19,12 @@ import yaml
 from rftune.analysis import scores
 from rftune.emulators.base import Emulator
 from rftune.experiments.base import Artifact, DataSettings, ExperimentSettings, Need, experiments
+from rftune.experiments.results import Stored
 from rftune.workflow.config import Config, ConfigError, Run
 from rftune.workflow.fingerprints import code_fingerprint
 from rftune.workflow.stages import STAGES, Stage
 
-# The names that a path pattern, and with it a job, may vary.
-WILDCARDS = ("experiment", "case", "seed", "emulator", "repeats")
 CASE = "{experiment}/{case}/seed{seed}"  # a folder per data set
-
-
-@dataclass(frozen=True)
-class Source:
-    """Stored results of one thing, as a job is told of them: fields of `results.Stored`."""
-
-    stage: str
-    case: str
-    seed: int
-    emulator: str
-    paths: list[str]
-
-    @property
-    def plain(self) -> list[Any]:
-        return [self.stage, self.case, self.seed, self.emulator, self.paths]
 
 
 class Plan:
@@ -114,19 +99,19 @@ class Plan:
         chunks = [""] if name == "analysis" else [f"-{chunk}" for chunk in self.chunks(run)]
         return [f"{folder}/{run.emulator}/{name}{chunk}.nc" for chunk in chunks]
 
-    def stage_paths(self, name: str, experiment: str) -> list[str]:
-        """The files of all runs of an experiment."""
-        return [
-            path for run in self.runs.values() if run.experiment == experiment for path in self.run_paths(name, run)
-        ]
-
-    def data_marks(self, experiment: str) -> list[str]:
-        """The marks of an experiment's checked data files."""
-        return [
-            self.case_path("data", experiment, case, seed).replace(".nc", ".checked")
-            for seed in self.config.seeds
-            for case in self.cases[experiment]
-        ]
+    @property
+    def stage_targets(self) -> dict[str, list[str]]:
+        """The files of every stage of every experiment that compares emulators; of its data the marks of the check."""
+        found: dict[str, list[str]] = {}
+        for stage, experiment in product(STAGES.values(), self.compared):
+            runs = [run for run in self.runs.values() if run.experiment == experiment and stage.stored]
+            asked = [run for run in runs if run.sampled or stage.name != "sample"]
+            found[f"{stage.name}_{experiment}"] = [path for run in asked for path in self.run_paths(stage.stored, run)]
+        for experiment in self.compared:
+            places = product([experiment], self.cases[experiment], self.config.seeds)
+            marks = [self.case_path("data", *place).replace(".nc", ".checked") for place in places]
+            found[f"data_{experiment}"] = marks
+        return {name: paths for name, paths in found.items() if paths}
 
     def timed_paths(self) -> list[str]:
         """What T1, T3, T4 and T6 time."""
@@ -260,7 +245,7 @@ class Plan:
         for artifact in self.artifacts:
             self.sources(artifact)
 
-    def sources(self, artifact: str) -> list[Source]:
+    def sources(self, artifact: str) -> list[Stored]:
         """The stored results that an artifact is made from."""
         experiment, one = self.artifacts[artifact]
         return [
@@ -284,9 +269,9 @@ class Plan:
         experiment, one = self.artifacts[artifact]
         known = self.config.listed.get(experiment, {})
         if one.table or one.tables:
-            return [[entry.name, entry.label, entry.role, entry.settings] for entry in known.values()]
+            return [entry.plain for entry in known.values()]
         shown = dict.fromkeys(source.emulator for source in self.sources(artifact) if source.emulator)
-        return [[name, known[name].label, known[name].role, _described(known[name].settings)] for name in shown]
+        return [replace(known[name], settings=_described(known[name].settings)).plain for name in shown]
 
     def drawn_paths(self, artifact: str) -> list[str]:
         """The files that a figure is drawn from: tables, and of what is a figure alone stored results."""
@@ -312,20 +297,20 @@ class Plan:
             "code": self.code(stage, experiment),
         }
 
-    def _sources(self, experiment: str, artifact: Artifact, need: Need) -> Iterator[Source]:
+    def _sources(self, experiment: str, artifact: Artifact, need: Need) -> Iterator[Stored]:
         cases = list(self.cases[experiment])
         cases = {"all": cases, "first": cases[:1], "last": cases[-1:]}[need.case]
         for seed in self.config.seeds if need.every_seed else [self.config.run.seed]:
             for case in cases:
                 if not need.of_emulators:
-                    yield Source(need.stage, case, seed, "", [self.case_path(need.stage, experiment, case, seed)])
+                    yield Stored(need.stage, case, seed, "", [self.case_path(need.stage, experiment, case, seed)])
                     continue
                 for name, entry in self.config.listed[experiment].items():
                     if need.roles == () or entry.role in need.roles:
                         run = self._shown((experiment, case, seed, name), artifact, need)
                         paths = [] if run is None else self.run_paths(need.stage, run)
                         if paths:
-                            yield Source(need.stage, case, seed, name, paths if need.whole else paths[:1])
+                            yield Stored(need.stage, case, seed, name, paths if need.whole else paths[:1])
 
     def _shown(self, key: tuple[str, str, int, str], artifact: Artifact, need: Need) -> Run | None:
         """The run that an artifact shows; None where there is none and it does without, else an error."""

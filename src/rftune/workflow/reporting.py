@@ -94,10 +94,7 @@ def judged(plan: Plan) -> dict[str, Any]:
         "experiments": compared,
         "tables": plan.tables,
         "curves": plan.curves,
-        "listed": {
-            name: [[one.name, one.label, one.role, one.settings] for one in listed.get(name, {}).values()]
-            for name in compared
-        },
+        "listed": {name: [one.plain for one in listed.get(name, {}).values()] for name in compared},
         "settings": paper_settings(plan),
         "order": list(sections()),
         "code": code_fingerprint(

@@ -16,11 +16,14 @@ class Stage:
         The module of the experiment that its script calls; None for none.
     call
         "tune" or "fit", what it asks of an emulator; None where it knows none.
+    stored
+        What its files of an emulator are called; empty for none.
     """
 
     name: str
     module: str | None = None
     call: str | None = None
+    stored: str = ""
 
 
 # In the order of a run.
@@ -31,11 +34,11 @@ STAGES = {
         Stage("check_data"),
         Stage("analyse_truth", "analysis"),
         Stage("measure", "measurement"),
-        Stage("tune", call="tune"),
-        Stage("predict", "prediction", call="fit"),
-        Stage("sample", "sampling", call="fit"),
+        Stage("tune", call="tune", stored="tuned"),
+        Stage("predict", "prediction", call="fit", stored="predicted"),
+        Stage("sample", "sampling", call="fit", stored="posterior"),
         Stage("sample_truth", "sampling"),
-        Stage("analyse", "analysis"),
+        Stage("analyse", "analysis", stored="analysis"),
         Stage("table", "tables"),
         Stage("figure", "figures"),
         Stage("verdicts", "verdicts"),

@@ -103,7 +103,7 @@ class EDMF(Experiment):
     def left_out(self, artifact: Artifact, settings: EDMFSettings) -> str:
         """Only a simulator has a true posterior, and whoever brings a file brings the emulators that fit it."""
         if settings.source is None:
-            return ""
+            return super().left_out(artifact, settings)
         if artifact.id == "edmf_truth_posterior":
             return "a file has no simulator whose own posterior the others could be compared with"
         played = {entry.role for entry in settings.emulators.values()}

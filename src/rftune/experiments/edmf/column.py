@@ -1,6 +1,6 @@
 """A single-column eddy-diffusivity mass-flux model: five parameters in, liquid water paths of all scenarios out.
 
-``liquid_water_path(parameters, scenarios, settings)`` is the call; `Simulator` prepares the forcing once for many.
+``Simulator(scenarios, settings).mean(parameters)`` is the call; the forcing is prepared once for many of them.
 docs/edmf.md has the equations, `kernel` the time step.
 """
 
@@ -12,12 +12,11 @@ from typing import Any
 import numpy as np
 
 from rftune.data import Array, as_matrix
-from rftune.experiments.edmf import kernel, scenarios
+from rftune.experiments.edmf import air, kernel, scenarios
 from rftune.experiments.edmf.parameters import SIMULATED
 from rftune.experiments.edmf.scenarios import Scenarios
 
 BOUNDS = ((0.0, 1.0), (0.0, 1.0), (0.01, 1.0), (0.01, 1.0), (0.01, 1.0))
-PRIOR_MEAN = (0.13, 0.51, 0.14, 0.22, 0.40)
 
 GRAMS = 1e3  # per kilogram
 LONGEST_LENGTH = 200.0  # m, mixing length far from the ground
@@ -114,11 +113,6 @@ class Simulator:
         return average
 
 
-def liquid_water_path(parameters: Any, conditions: Scenarios, settings: Settings | None = None) -> Array:
-    """Time-averaged liquid water path in g m⁻², (n, n_scenarios), for parameters (n, 5): see `Simulator.mean`."""
-    return Simulator(conditions, settings).mean(parameters)
-
-
 def checked_parameters(parameters: Any) -> Array:
     """Return parameters (n, 5) as a matrix, or say which lies outside its bounds."""
     matrix = as_matrix("parameters", parameters, n_columns=len(SIMULATED))
@@ -151,7 +145,7 @@ def _grid(settings: Settings) -> Array:
     grid[kernel.CONDUCTANCE] = _density(above) / depth
     grid[kernel.EXNER] = scenarios.exner(centre)
     grid[kernel.PRESSURE] = scenarios.pressure(centre)
-    grid[kernel.WARMING] = kernel.HEATING / grid[kernel.EXNER]
+    grid[kernel.WARMING] = air.HEATING / grid[kernel.EXNER]
     inverse = 1.0 / (kernel.KARMAN * np.maximum(above, depth))
     grid[kernel.NEARBY] = (inverse + 1.0 / LONGEST_LENGTH) ** 2
     grid[kernel.LOG_LAYER] = np.where(above > 0.0, inverse**2, 0.0)

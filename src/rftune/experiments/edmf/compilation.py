@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import hashlib
 import importlib
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, TypeVar
 
 from rftune import compilation
+
+# Of what the kernel is compiled with. Numba's cache looks for changes in a function's own file alone, so this is a part
+# of the names that it keeps functions under.
+AIR = hashlib.sha256(Path(__file__).with_name("air.py").read_bytes()).hexdigest()[:8]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -18,6 +24,7 @@ def compiled(function: Function) -> Function:
     fused; nothing is reordered. Which products are fused depends on the surroundings, so functions become part of their
     callers: of several copies of one function the process that compiles could run another than those that load.
     """
+    function.__qualname__ = f"{function.__qualname__}_{AIR}"
     result: Function | None = compilation.compiled(
         function, error_model="numpy", fastmath={"contract"}, forceinline=True
     )

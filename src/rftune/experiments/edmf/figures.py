@@ -23,7 +23,21 @@ from rftune.experiments.edmf.data import prior_of
 from rftune.experiments.edmf.tables import PRINTED
 from rftune.experiments.results import Results, Stored
 from rftune.inference import chains
-from rftune.report.style import EMULATOR, FURTHER, MUTED, TRUTH, Line, cell, group, style, table_figure, width_of
+from rftune.report.style import (
+    EMULATOR,
+    FURTHER,
+    MUTED,
+    TRUTH,
+    Column,
+    Line,
+    cell,
+    group,
+    line,
+    number,
+    style,
+    table_figure,
+    width_of,
+)
 from rftune.report.text import literal
 
 __all__ = [
@@ -237,14 +251,15 @@ def draw_parameters(results: Results) -> Figure:
         for i, name in enumerate(names)
     ]
     lines = [*group(priors), *posteriors]
-    header = ["", "", *(literal(str(row["parameter"])) for row in rows)]
-    widths = [0.8, width_of(line.cells[1] for line in lines)]
-    widths += [width_of(line.cells[column] for line in [Line(header), *lines]) for column in range(2, len(header))]
+    columns = [Column("", 0.8), Column("", width_of(entry.cells[1] for entry in lines))]
+    for place, row in enumerate(rows, start=2):
+        heading = literal(str(row["parameter"]))
+        columns.append(Column(heading, width_of([heading, *(entry.cells[place] for entry in lines)])))
     note = (
         "Prior: a normal of unit variance in the logit of the place between the bounds. Posteriors: physical value at "
         "the unconstrained mean, and one standard deviation to both sides; first re-tuning, root seed."
     )
-    return table_figure(header, lines, widths, note)
+    return table_figure(columns, lines, note)
 
 
 def _paper_bounds(row: pd.Series) -> str:
@@ -263,13 +278,29 @@ def _number(value: float) -> str:
 def draw_emulators(results: Results) -> Figure:
     """T6: root seed first, then the further seeds."""
     frame = results.tables["T6"]
+    labels = {name: _label(results, name) for name in frame["emulator"].unique()}
+    columns = [
+        Column("seed", 0.5, lambda row: str(row["seed"])),
+        Column("emulator", width_of(labels.values()), lambda row: labels[row["emulator"]]),
+        Column("n", 0.3, number("n_retunings", 0)),
+        Column("tuning s", 0.7, number("tuning_seconds", 1)),
+        Column("training", 1.0, number("training_error_mean", 2, "training_error_std")),
+        Column("test", 1.0, number("test_error_mean", 2, "test_error_std")),
+        Column("ms / likelihood", 1.1, number("likelihood_ms", 2)),
+        Column("posterior distance", 1.4, number("posterior_distance_mean", 3, "posterior_distance_std")),
+        Column("covered", 0.7, number("covered", 1)),
+        Column("R-hat", 0.7, _rhat),
+        Column("ESS", 0.6, number("smallest_ess", 0)),
+        Column(
+            "printed likelihood", 1.4, number("printed_posterior_distance_mean", 3, "printed_posterior_distance_std")
+        ),
+        Column("covered", 0.7, number("printed_covered", 1)),
+        Column("coverage", 0.75, number("coverage_mean", 2)),
+        Column("paper: s, training, test, ms", 2.0, _printed),
+    ]
     lines: list[Line] = []
     for _, rows in frame.groupby("seed", sort=False):
-        lines += group([_emulator_line(row, _label(results, row["emulator"])) for _, row in rows.iterrows()])
-    header = [
-        *("seed", "emulator", "n", "tuning s", "training", "test", "ms / likelihood", "posterior distance", "covered"),
-        *("R-hat", "ESS", "printed likelihood", "covered", "coverage", "paper: s, training, test, ms"),
-    ]
+        lines += group([line(columns, row) for _, row in rows.iterrows()])
     note = (
         "Errors: mean norm in noise units, mean (standard deviation) over n re-tunings. Posterior distance: sliced "
         "Wasserstein from the simulator's own posterior, in prior standard deviations. Covered: parameters whose true "
@@ -277,33 +308,15 @@ def draw_emulators(results: Results) -> Figure:
         "have not converged. Printed likelihood: distance and covered with the paper's own, without the misfit. "
         "Coverage: of the 90 % intervals of the noise-free outputs on the test ensemble."
     )
-    named = width_of(line.cells[1] for line in lines)
-    return table_figure(
-        header, lines, [0.5, named, 0.3, 0.7, 1.0, 1.0, 1.1, 1.4, 0.7, 0.7, 0.6, 1.4, 0.7, 0.75, 2.0], note
-    )
+    return table_figure(columns, lines, note)
 
 
-def _emulator_line(row: pd.Series, label: str) -> Line:
-    printed = [float(row[name]) for name in PRINTED]
-    quoted = ", ".join(map(_number, printed))
+def _rhat(row: pd.Series) -> str:
+    """The worst, with a star where chains have not converged."""
     n_good = 1 if row["emulator"] == "simulator" else row["n_retunings"] - row["n_failed"]
-    star = "*" if np.isfinite(row["n_converged"]) and row["n_converged"] < n_good else ""
-    return Line(
-        [
-            str(row["seed"]),
-            label,
-            cell(row["n_retunings"], decimals=0),
-            cell(row["tuning_seconds"], decimals=1),
-            cell(row["training_error_mean"], row["training_error_std"], decimals=2),
-            cell(row["test_error_mean"], row["test_error_std"], decimals=2),
-            cell(row["likelihood_ms"], decimals=2),
-            cell(row["posterior_distance_mean"], row["posterior_distance_std"]),
-            cell(row["covered"], decimals=1),
-            cell(row["largest_rhat"], decimals=3) + star,
-            cell(row["smallest_ess"], decimals=0),
-            cell(row["printed_posterior_distance_mean"], row["printed_posterior_distance_std"]),
-            cell(row["printed_covered"], decimals=1),
-            cell(row["coverage_mean"], decimals=2),
-            quoted if np.isfinite(printed).any() else "",
-        ]
-    )
+    return cell(row["largest_rhat"]) + ("*" if np.isfinite(row["n_converged"]) and row["n_converged"] < n_good else "")
+
+
+def _printed(row: pd.Series) -> str:
+    printed = [float(row[name]) for name in PRINTED]
+    return ", ".join(map(_number, printed)) if np.isfinite(printed).any() else ""

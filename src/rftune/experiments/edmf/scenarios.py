@@ -7,12 +7,12 @@ from dataclasses import dataclass, fields, replace
 import numpy as np
 
 from rftune.data import Array
-from rftune.experiments.edmf import kernel
+from rftune.experiments.edmf import air
 
 SURFACE_PRESSURE = 1.015e5  # Pa
 REFERENCE_PRESSURE = 1e5  # Pa
 GAS_CONSTANT = 287.0  # J kg⁻¹ K⁻¹, of dry air
-KAPPA = GAS_CONSTANT / kernel.HEAT_CAPACITY
+KAPPA = GAS_CONSTANT / air.HEAT_CAPACITY
 REFERENCE_THETA, REFERENCE_LAPSE = 290.0, 0.004  # K, K m⁻¹: the air whose weight gives the pressure
 SALT = 0.98  # vapour pressure over sea water, relative to fresh water
 N_WAVES = 3
@@ -119,7 +119,7 @@ class Scenarios:
 def exner(height: Array) -> Array:
     """Exner function of hydrostatic air with θ = `REFERENCE_THETA` + `REFERENCE_LAPSE` · height, the same for all."""
     surface = (SURFACE_PRESSURE / REFERENCE_PRESSURE) ** KAPPA
-    weight = kernel.GRAVITY / (kernel.HEAT_CAPACITY * REFERENCE_LAPSE)
+    weight = air.GRAVITY / (air.HEAT_CAPACITY * REFERENCE_LAPSE)
     values: Array = surface - weight * np.log1p(REFERENCE_LAPSE * height / REFERENCE_THETA)
     return values
 
@@ -134,7 +134,7 @@ def saturation_humidity(temperature: Array, pressure: Array | float) -> Array:
     """Saturation humidity in kg kg⁻¹ by Bolton's formula; temperature in K, pressure in Pa."""
     celsius = temperature - 273.15
     vapour = 611.2 * np.exp(17.67 * celsius / (celsius + 243.5))
-    values: Array = kernel.VAPOUR_RATIO * vapour / (pressure - kernel.DRYNESS * vapour)
+    values: Array = air.VAPOUR_RATIO * vapour / (pressure - air.DRYNESS * vapour)
     return values
 
 

@@ -1,4 +1,4 @@
-"""F6, F11, F12, T5, T6: the paper's numbers beside ours."""
+"""F6, T5, T6: the paper's numbers beside ours."""
 
 from __future__ import annotations
 
@@ -6,11 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from rftune.report.verdicts import (
-    BETTER,
     Evidence,
     Rows,
     Verdict,
-    claim,
     count,
     directed,
     explained,
@@ -31,8 +29,6 @@ NAMES = {
 SMOOTH = "our simulator is smooth, which suits a GP; errors on the public file are in docs/edmf.md"
 COLUMNS = ("tuning_seconds", "training_error_mean", "test_error_mean", "likelihood_ms")  # in the paper's order
 QUANTITIES = ("seconds to tune", "training error", "test error", "milliseconds per likelihood")
-LIKELIHOODS = {"": "", "printed_": ", the paper's likelihood"}  # of columns of T6
-CLOSE = 0.5  # sliced Wasserstein distance in prior standard deviations
 
 
 def compare(evidence: Evidence, paper: Mapping[str, Any]) -> list[Verdict]:
@@ -41,13 +37,8 @@ def compare(evidence: Evidence, paper: Mapping[str, Any]) -> list[Verdict]:
     if "T5" in evidence.tables:
         found += _priors(keyed(evidence.tables["T5"], "parameter"), paper["T5"])
     if "T6" in evidence.tables:
-        table = evidence.tables["T6"]
-        root = table[(table["seed"] == table["seed"].iloc[0]) & (table["case"] == table["case"].iloc[0])]
-        every = keyed(root, "emulator")
+        every = keyed(evidence.at_root("T6"), "emulator")
         rows = {role: every[evidence.named(role)] for role in NAMES if evidence.named(role) in every}
-        for likelihood in LIKELIHOODS:
-            if f"{likelihood}posterior_distance_mean" in table:
-                found += _posteriors(rows, every.get("simulator"), likelihood)
         found += _emulators(rows, paper["T6"]) + _sampling(rows, paper["EDMF_MCMC"])
         found += [
             not_compared("T6", f"all numbers, {text}", "", "", f"no emulator has the role {role}")
@@ -73,47 +64,6 @@ def _priors(rows: Rows, paper: Mapping[str, Any]) -> list[Verdict]:
             quantity = f"{parameter}, {column.replace('_', ' ')}"
             found.append(near_exact("T5", quantity, number, ours, number, rounding=0.005))
     return found
-
-
-def _unjudged(rows: Rows, simulator: Mapping[str, Any] | None, likelihood: str) -> dict[str, str]:
-    """Why the posterior of a row cannot be judged; empty where its chains and the simulator's have converged."""
-    if simulator is None:
-        return dict.fromkeys(rows, "there is no simulator, whose own posterior is the yardstick")
-    found = {key: row[f"{likelihood}n_converged"] >= row["n_retunings"] for key, row in rows.items()}
-    is_known = simulator["n_converged"] >= 1
-    return {key: "" if is_known and converged else "a chain has not converged" for key, converged in found.items()}
-
-
-def _posteriors(rows: Rows, simulator: Mapping[str, Any] | None, likelihood: str) -> list[Verdict]:
-    """F6: whether GP and RF find the same posterior; F12: whether the other structures miss it."""
-    unjudged, suffix = _unjudged(rows, simulator, likelihood), LIKELIHOODS[likelihood]
-    distances = {key: row[f"{likelihood}posterior_distance_mean"] for key, row in rows.items()}
-    found = []
-    for key in ("gp", "rf_nonseparable_1"):
-        if key in distances:
-            near = claim(
-                "F6",
-                f"distance from the truth's posterior, {NAMES[key]}{suffix}",
-                "GP and RF agree",
-                distances[key],
-                f"at most {CLOSE:g}",
-                distances[key] <= CLOSE,
-            )
-            found.append(_judged(explained(near, "its likelihood is too sure (docs/edmf.md)"), unjudged[key]))
-    for key, says in (("rf_untuned", "performs poorly"), ("rf_separable_5_1", "too wide")):
-        if key in distances and "rf_nonseparable_1" in distances:
-            factor = distances[key] / distances["rf_nonseparable_1"]
-            quantity = f"distance from the truth's posterior, {NAMES[key]} over nonseparable RF{suffix}"
-            misses = claim("F12", quantity, says, factor, "above 1; better below", factor > 1, otherwise=BETTER)
-            found.append(_judged(misses, unjudged[key] or unjudged["rf_nonseparable_1"]))
-    return found
-
-
-def _judged(verdict: Verdict, unjudged: str) -> Verdict:
-    """The verdict, or none where there is a reason for none."""
-    if not unjudged:
-        return verdict
-    return not_compared(verdict.id, verdict.quantity, verdict.paper, verdict.ours, unjudged, verdict.kind)
 
 
 def _emulators(rows: Rows, paper: Mapping[str, Any]) -> list[Verdict]:

@@ -41,13 +41,9 @@ class Ishigami(Experiment):
             table="choices_table",
             figure="draw_choices",
             needs=(Need("data"), Need("analysis", ("rf", "choice")), Need("tuned", ("rf", "choice"))),
+            about=("choice",),
         ),
     )
-
-    def artifacts_of(self, settings: IshigamiSettings) -> tuple[Artifact, ...]:
-        """Choices are compared where some are made."""
-        made = any(entry.role == "choice" for entry in settings.emulators.values())
-        return tuple(one for one in self.artifacts if made or one.id != "ishigami_choices")
 
     def cases(self, settings: IshigamiSettings) -> Mapping[str, DataSettings]:
         return {"standard": settings.data}

@@ -39,7 +39,7 @@ def _means(evidence: Evidence, role: str, column: str = "mean") -> np.ndarray:
 
 def _varies_little(evidence: Evidence) -> Finding:
     analytic = _means(evidence, "analytic")
-    shares = (_means(evidence, "rf", "std") / analytic)[analytic > 0]
+    shares = _means(evidence, "rf", "std")[analytic > 0] / analytic[analytic > 0]
     return Finding(
         f"standard deviations {shares.min():.1%} to {shares.max():.1%} of the index", bool(shares.max() <= 0.05)
     )

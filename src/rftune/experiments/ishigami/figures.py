@@ -20,6 +20,7 @@ from rftune.report.style import (
     EMULATOR,
     MUTED,
     TRUTH,
+    Column,
     Line,
     cell,
     failures,
@@ -96,11 +97,11 @@ def draw_table(results: Results) -> Figure:
     lines: list[Line] = []
     for seed in seeds if len(seeds) <= 4 else [seeds[0], "all"]:
         lines += group(_table_lines(frame[frame["seed"] == seed], quote=seed == seeds[0]))
-    names = ["$V_1$", "$V_2$", "$V_3$", "$TV_1$", "$TV_2$", "$TV_3$"]
+    names = ["$V_1$", "$V_2$", "$V_3$", "$TV_1$", "$TV_2$", "$TV_3$", "rel. RMSE", "fresh points"]
+    columns = [Column("seed", 0.5), Column("source", width_of(frame["label"])), *(Column(name, 0.95) for name in names)]
     return table_figure(
-        ["seed", "source", *names, "rel. RMSE", "fresh points", "coverage", "failed"],
+        [*columns, Column("coverage", 0.7), Column("failed", 0.55)],
         lines,
-        [0.5, width_of(frame["label"]), *[0.95] * 8, 0.7, 0.55],
         "Mean (standard deviation) over re-tunings on the same data; for seed “all” over the seeds, that is over draws "
         "of the data. Relative test RMSE at the design's other rows, and at fresh uniform points; coverage of the 90 % "
         "intervals there. Failed re-tunings are counted, not averaged. Grey: the paper.",

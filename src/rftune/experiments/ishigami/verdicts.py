@@ -1,4 +1,4 @@
-"""F1, T2: the paper's numbers beside ours."""
+"""T2: the paper's numbers beside ours."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from rftune.report.verdicts import (
     Evidence,
     Rows,
     Verdict,
-    claim,
     combined_error,
     count,
     directed,
@@ -38,8 +37,7 @@ def compare(evidence: Evidence, paper: Mapping[str, Any]) -> list[Verdict]:
         return []
     root, pooled, has_seeds = _rows(evidence.tables["T2"])
     sources = _sources(evidence)
-    found = _tuning_helps(root, sources, evidence.named("rf_untuned"))
-    found += _indices(pooled, sources, paper["T2"], has_seeds)
+    found = _indices(pooled, sources, paper["T2"], has_seeds)
     return found + (_spreads(root, sources["rf"], paper["T2"]) if "rf" in sources else [])
 
 
@@ -60,16 +58,6 @@ def _rows(table: pd.DataFrame) -> tuple[Rows, Rows, bool]:
     has_seeds = bool((seeds == "all").any())
     root, pooled = (table[seeds == seed] for seed in (seeds.iloc[0], "all" if has_seeds else seeds.iloc[0]))
     return keyed(root, "source", "quantity"), keyed(pooled, "source", "quantity"), has_seeds
-
-
-def _tuning_helps(root: Rows, sources: Mapping[str, str], untuned: str) -> list[Verdict]:
-    found = []
-    for name in ("gp", "rf"):
-        if name in sources and untuned:
-            share = root[sources[name], "relative_rmse"]["mean"] / root[untuned, "relative_rmse"]["mean"]
-            quantity = f"relative test RMSE, tuned {NAMES[name]} over untuned RF"
-            found.append(claim("F1", quantity, "only the tuned ones fit", share, "below 1", share < 1))
-    return found
 
 
 def _indices(rows: Rows, sources: Mapping[str, str], paper: Mapping[str, Any], has_seeds: bool) -> list[Verdict]:

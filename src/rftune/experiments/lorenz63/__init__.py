@@ -69,7 +69,7 @@ class Lorenz63(Experiment):
             curve="rf",
         ),
         Artifact("F9", figure="draw_integrators", needs=_integrators("last", "gp", "rf")),
-        Artifact("F10", figure="draw_ranks", tables=("lorenz63_integrators",)),
+        Artifact("F10", figure="draw_ranks", tables=("lorenz63_integrators",), about=("by_rank",)),
         Artifact("lorenz63_integrators", table="integrators_table", figure="draw_table", needs=EVERYTHING),
     )
 
@@ -88,12 +88,10 @@ class Lorenz63(Experiment):
             return False
         return 0 < variance < float("inf") and name == _case_name(variance)
 
-    def artifacts_of(self, settings: Lorenz63Settings) -> tuple[Artifact, ...]:
-        """F9 is about a second noise level, F10 about more than one rank."""
-        left_out = {"F9"} if len(settings.noise_variances) == 1 else set()
-        if not any(entry.role == "by_rank" for entry in settings.emulators.values()):
-            left_out.add("F10")
-        return tuple(one for one in self.artifacts if one.id not in left_out)
+    def left_out(self, artifact: Artifact, settings: Lorenz63Settings) -> str:
+        if artifact.id == "F9" and len(settings.noise_variances) == 1:
+            return "it is about a second noise level, and this config has one"
+        return super().left_out(artifact, settings)
 
 
 def _case_name(noise_variance: float) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import cycle
 from typing import Any
 
@@ -27,10 +27,15 @@ from rftune.report.style import (
     FURTHER,
     MUTED,
     TRUTH,
+    Column,
     Line,
+    at_seeds,
     cell,
     failures,
     group,
+    line,
+    line_of,
+    number,
     style,
     table_figure,
     width_of,
@@ -38,6 +43,8 @@ from rftune.report.style import (
 
 # Limits of the axes of x, y and z.
 LIMITS = ((-22.0, 22.0), (-30.0, 30.0), (0.0, 55.0))
+# Lines of the table, with what stands in the names of their columns.
+TRUTHS = {"truth against truth: median": "", "    95 % band": "_band"}
 # Families of features by the covariance of their frequencies.
 COVARIANCES = {
     "subspace": "RF, QSQᵀ + εI, as the authors ran it",
@@ -240,8 +247,8 @@ def _draw_errors(axis: Axes, places: Sequence[int], rows: pd.DataFrame, colour: 
 
 
 def _draw_level(axis: Axes, row: pd.Series) -> None:
-    for error, line in (("test", "-"), ("training", "--")):
-        axis.axhline(float(row[f"{error}_error_mean"]), color=TRUTH, lw=1.2, ls=line)
+    for error, dashes in (("test", "-"), ("training", "--")):
+        axis.axhline(float(row[f"{error}_error_mean"]), color=TRUTH, lw=1.2, ls=dashes)
 
 
 def _described(family: str, shown: Sequence[Listed], rows: pd.DataFrame) -> str:
@@ -255,28 +262,14 @@ def _described(family: str, shown: Sequence[Listed], rows: pd.DataFrame) -> str:
 def draw_table(results: Results) -> Figure:
     """Integrators at the root seed, a group per noise level, and test error and horizon at the further seeds."""
     frame = results.tables["lorenz63_integrators"]
-    seeds = list(frame["seed"].unique())
     ranks = [entry.name for entry in results.emulators.values() if entry.role == "by_rank"]
-    root = frame[(frame["seed"] == seeds[0]) & ~frame["emulator"].isin(ranks)]
+    root = frame[(frame["seed"] == frame["seed"].iloc[0]) & ~frame["emulator"].isin(ranks)]
+    columns = _columns(results, frame, [name for name in root["emulator"] if name != "truth"])
     lines: list[Line] = []
     for _, same in root.groupby("case", sort=False):
-        lines += group([line for _, row in same.iterrows() for line in _table_lines(row, frame, seeds[1:], results)])
-    further = [f"seed {seed}" for seed in seeds[1:]]
-    header = [
-        "noise",
-        "integrator",
-        "training error",
-        "test error",
-        *further,
-        "horizon",
-        *further,
-        "Lyap. times",
-        "coverage",
-    ]
-    header += [f"{name} ${state}$" for name in ("KS", "W") for state in STATES]
-    header += ["in band", "stay", "first left", "seconds", "failed"]
-    narrow, named = [0.7] * len(further), width_of(line.cells[1] for line in lines)
-    widths = [0.6, named, 1.0, 1.25, *narrow, 1.0, *narrow, 0.9, 0.75, *[0.55] * 6, 0.6, 0.5, 0.75, 0.65, 0.55]
+        rows = [row for _, row in same.iterrows()]
+        of_truth = [entry for row in rows if row["emulator"] == "truth" for entry in _truth_lines(columns, row)]
+        lines += group([*of_truth, *(line(columns, row) for row in rows if row["emulator"] != "truth")])
     note = (
         "Noise: its variance. Errors: mean norm of the one-step error against the noise-free next state, on the "
         "training and the test stretch; mean (standard deviation) over re-tunings. Horizon: time until the error of a "
@@ -287,47 +280,46 @@ def draw_table(results: Results) -> Figure:
         "95 % band in x, y and z at once. Stay: share of re-tunings that stay on the attractor; first left: the "
         "earliest time at which one did not."
     )
-    return table_figure(header, lines, widths, f"{note} The ranks of F10 are in the csv." if ranks else note)
+    return table_figure(columns, lines, f"{note} The ranks of F10 are in the csv." if ranks else note)
 
 
-def _table_lines(row: pd.Series, frame: pd.DataFrame, further: Sequence[int], results: Results) -> list[Line]:
-    """The line of an integrator; of the truth, the median and the band of its distances."""
-    noise = row["case"].removeprefix("noise")
-    if row["emulator"] == "truth":
-        blank = [""] * (5 + 2 * len(further))
-        names = {"truth against truth: median": "", "    95 % band": "_band"}
-        return [
-            Line(
-                [
-                    *(noise, name, *blank),
-                    *(cell(row[f"ks{key}_{s}"]) for s in STATES),
-                    *(cell(row[f"wasserstein{key}_{s}"], decimals=2) for s in STATES),
-                    *("" if key else cell(row["share_within_band"], decimals=2), "", "", "", ""),
-                ]
-            )
-            for name, key in names.items()
-        ]
-    same = frame[(frame["case"] == row["case"]) & (frame["emulator"] == row["emulator"])].set_index("seed")
+def _columns(results: Results, frame: pd.DataFrame, emulators: Sequence[str]) -> list[Column]:
+    def elsewhere(name: str, decimals: int) -> list[Column]:
+        return at_seeds(frame, ("case", "emulator"), name, decimals, 0.7)
 
-    def elsewhere(name: str, decimals: int) -> list[str]:
-        return [cell(same[name].get(seed, np.nan), decimals=decimals) for seed in further]
+    def left(row: pd.Series) -> str:
+        return "" if pd.isna(row["earliest_departure"]) else cell(row["earliest_departure"], decimals=1)
 
-    cells = [
-        noise,
-        results.label(row["emulator"]),
-        cell(row["training_error_mean"], decimals=5),
-        cell(row["test_error_mean"], row["test_error_std"], decimals=5),
+    named = width_of([*map(results.label, emulators), *TRUTHS])
+    return [
+        Column("noise", 0.6, _noise_variance),
+        Column("integrator", named, lambda row: results.label(row["emulator"])),
+        Column("training error", 1.0, number("training_error_mean", 5)),
+        Column("test error", 1.25, number("test_error_mean", 5, "test_error_std")),
         *elsewhere("test_error_mean", 5),
-        cell(row["horizon_mean"], row["horizon_std"], decimals=2),
+        Column("horizon", 1.0, number("horizon_mean", 2, "horizon_std")),
         *elsewhere("horizon_mean", 2),
-        cell(row["horizon_lyapunov_times"], decimals=2),
-        cell(row["coverage_mean"], decimals=2),
-        *[cell(row[f"ks_{s}"]) for s in STATES],
-        *[cell(row[f"wasserstein_{s}"], decimals=2) for s in STATES],
-        cell(row["share_within_band"], decimals=2),
-        cell(row["share_stayed"], decimals=2),
-        "" if pd.isna(row["earliest_departure"]) else cell(row["earliest_departure"], decimals=1),
-        cell(row["tuning_seconds"], decimals=1),
-        failures(row),
+        Column("Lyap. times", 0.9, number("horizon_lyapunov_times", 2)),
+        Column("coverage", 0.75, number("coverage_mean", 2)),
+        *(Column(f"KS ${s}$", 0.55, number(f"ks_{s}")) for s in STATES),
+        *(Column(f"W ${s}$", 0.55, number(f"wasserstein_{s}", 2)) for s in STATES),
+        Column("in band", 0.6, number("share_within_band", 2)),
+        Column("stay", 0.5, number("share_stayed", 2)),
+        Column("first left", 0.75, left),
+        Column("seconds", 0.65, number("tuning_seconds", 1)),
+        Column("failed", 0.55, failures),
     ]
-    return [Line(cells)]
+
+
+def _noise_variance(row: pd.Series) -> str:
+    return str(row["case"].removeprefix("noise"))
+
+
+def _truth_lines(columns: Sequence[Column], row: pd.Series) -> Iterator[Line]:
+    """The median and the band of the distances of truth against truth."""
+    for name, key in TRUTHS.items():
+        cells = {"noise": _noise_variance(row), "integrator": name}
+        cells |= {f"KS ${s}$": cell(row[f"ks{key}_{s}"]) for s in STATES}
+        cells |= {f"W ${s}$": cell(row[f"wasserstein{key}_{s}"], decimals=2) for s in STATES}
+        cells["in band"] = "" if key else cell(row["share_within_band"], decimals=2)
+        yield line_of(columns, cells)

@@ -8,18 +8,18 @@ from typing import Any
 import numpy as np
 
 from rftune.experiments.complexity.tables import slope
-from rftune.experiments.sobol_g.verdicts import GP, VISIBLE
+from rftune.experiments.sobol_g.verdicts import GP
 from rftune.report.claims import Claim, Finding
 from rftune.report.verdicts import Evidence, Rows, keyed
 
+VISIBLE = 0.05  # an error of an index that one sees in F2
 SIMILAR = 1.1  # a factor between errors that one calls the same
 NAMED = {"gp": "our fast GP", "gp_sklearn": "scikit-learn's", "gp_sklearn_restarts": "scikit-learn's with 10 restarts"}
 
 
 def _accuracy(evidence: Evidence, role: str) -> Rows:
     """Rows of the accuracy table at the root seed by dimension."""
-    table = evidence.tables["sobol_g_accuracy"]
-    root = table[table["seed"] == table["seed"].iloc[0]]
+    root = evidence.at_root("sobol_g_accuracy")
     rows = keyed(root[root["emulator"] == (evidence.named(role) or role)], "dimension")
     if not rows:
         raise KeyError(role)

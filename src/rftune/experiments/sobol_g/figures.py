@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import matplotlib.pyplot as plt
@@ -14,15 +14,19 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from rftune.experiments.results import Results, percentiles, succeeded
-from rftune.experiments.sobol_g.tables import RIVALS
 from rftune.report.style import (
     DATA,
     EMULATOR,
     TRUTH,
+    Column,
     Line,
+    at_seeds,
     cell,
     failures,
     group,
+    line,
+    line_of,
+    number,
     style,
     table_figure,
     width_of,
@@ -149,22 +153,26 @@ def draw_inclusion(results: Results) -> Figure:
 def draw_times(results: Results) -> Figure:
     """T3: seconds, and how many times an RF's time each is, with a sentence on who is faster where."""
     frame, order = results.tables["T3"], list(results.emulators)
+    columns = [
+        Column("$d$", 0.4, number("dimension", 0)),
+        Column("method", width_of(map(results.label, frame["emulator"])), lambda row: results.label(row["emulator"])),
+        Column("seconds", 1.1, _or_more(number("seconds_mean", 1, "seconds_std"))),
+        Column("repeats", 0.7, number("n_repeats", 0)),
+        Column("/ RF 1 worker", 1.1, _or_more(number("times_rf_serial", 2))),
+        Column("/ RF all workers", 1.2, _or_more(number("times_rf_parallel", 2))),
+        Column("memory MB", 0.9, number("peak_memory_mb", 0)),
+        Column("paper s", 0.7, number("paper_seconds", 0)),
+    ]
     lines: list[Line] = []
     for _, same in frame.groupby("dimension"):
         rows = same.sort_values("emulator", key=lambda names: names.map(order.index))
-        lines += group([_time_line(row, results.label(row["emulator"])) for _, row in rows.iterrows()])
-    header = ["$d$", "method", "seconds", "repeats", "/ RF 1 worker", "/ RF all workers", "memory MB", "paper s"]
-    method = width_of(map(results.label, frame["emulator"]))
-    return table_figure(header, lines, [0.4, method, 1.1, 0.7, 1.1, 1.2, 0.9, 0.7], _who_is_faster(results))
+        lines += group([line(columns, row) for _, row in rows.iterrows()])
+    return table_figure(columns, lines, _who_is_faster(results))
 
 
-def _time_line(row: pd.Series, label: str) -> Line:
+def _or_more(text: Callable[[pd.Series], str]) -> Callable[[pd.Series], str]:
     """Of a tuning that was stopped, time and ratios are lower bounds."""
-    seconds = cell(row["seconds_mean"], row["seconds_std"], decimals=1)
-    ratios = [cell(row[f"times_{rival}"], decimals=2) for rival in RIVALS]
-    times = [text if row["finished"] or text == cell(np.nan) else f"> {text}" for text in (seconds, *ratios)]
-    memory, printed = (cell(row[name], decimals=0) for name in ("peak_memory_mb", "paper_seconds"))
-    return Line([f"{row['dimension']:.0f}", label, times[0], f"{row['n_repeats']:.0f}", *times[1:], memory, printed])
+    return lambda row: text(row) if row["finished"] or text(row) == cell(np.nan) else f"> {text(row)}"
 
 
 def _who_is_faster(results: Results) -> str:
@@ -187,30 +195,32 @@ def _roles(results: Results, frame: pd.DataFrame) -> pd.Series:
 
 def draw_features(results: Results) -> Figure:
     """T4: ours with the paper's values in grey below."""
-    lines, names = [], []
-    for _, row in results.tables["T4"].iterrows():
-        names.append(f"{row['n_features']:.0f}" if np.isfinite(row["n_features"]) else results.label(row["emulator"]))
-        errors = [cell(row[key], row[f"{key}_std"], decimals=6) for key in ("training_error", "test_error")]
-        more = [cell(row[key], row[f"{key}_std"]) for key in ("relative_rmse", "fresh_rmse", "coverage")]
-        lines.append(Line([names[-1], "ours", cell(row["seconds"], decimals=1), *errors, *more, failures(row)]))
-        quoted = [cell(row[f"paper_{key}"], decimals=6) for key in ("training_error", "test_error")]
-        lines.append(Line(["", "paper", cell(row["paper_seconds"], decimals=0), *quoted, *[""] * 4], quoted=True))
-    header = [
-        "$M$",
-        "",
-        "seconds",
-        "training error",
-        "test error",
-        "rel. test RMSE",
-        "fresh points",
-        "coverage",
-        "failed",
+
+    def name(row: pd.Series) -> str:
+        return number("n_features", 0)(row) if np.isfinite(row["n_features"]) else results.label(row["emulator"])
+
+    frame = results.tables["T4"]
+    columns = [
+        Column("$M$", width_of(name(row) for _, row in frame.iterrows()), name),
+        Column("", 0.7, lambda row: "ours"),
+        Column("seconds", 0.9, number("seconds", 1)),
+        Column("training error", 1.6, number("training_error", 6, "training_error_std")),
+        Column("test error", 1.6, number("test_error", 6, "test_error_std")),
+        Column("rel. test RMSE", 1.3, number("relative_rmse", 3, "relative_rmse_std")),
+        Column("fresh points", 1.3, number("fresh_rmse", 3, "fresh_rmse_std")),
+        Column("coverage", 1.3, number("coverage", 3, "coverage_std")),
+        Column("failed", 0.6, failures),
     ]
+    lines = []
+    for _, row in frame.iterrows():
+        errors = {f"{kind} error": cell(row[f"paper_{kind}_error"], decimals=6) for kind in ("training", "test")}
+        quoted = {"": "paper", "seconds": cell(row["paper_seconds"], decimals=0), **errors}
+        lines += [line(columns, row), line_of(columns, quoted, quoted=True)]
     note = (
         f"Sobol G, d = 6{_features(results)}. Errors as in the paper, ‖prediction - truth‖₂/n over n points; the "
         f"paper's test set and noise differ. {FRESH}"
     )
-    return table_figure(header, lines, [width_of(names), 0.7, 0.9, 1.6, 1.6, 1.3, 1.3, 1.3, 0.6], note)
+    return table_figure(columns, lines, note)
 
 
 def _features(results: Results) -> str:
@@ -226,59 +236,31 @@ def draw_accuracy(results: Results) -> Figure:
     """Every emulator in every dimension at the root seed, and the relative RMSE at the further seeds."""
     frame = results.tables["sobol_g_accuracy"]
     frame = frame[~_roles(results, frame).isin(HAVE_TABLES)]
-    seeds = list(frame["seed"].unique())
     labels = {name: TRUTHS.get(name) or results.label(name) for name in frame["emulator"].unique()}
-    lines: list[Line] = []
-    for _, same in frame[frame["seed"] == seeds[0]].groupby("dimension"):
-        rows = [(row, _elsewhere(row, frame, seeds[1:])) for _, row in same.iterrows()]
-        lines += group([_accuracy_line(row, labels[row["emulator"]], elsewhere) for row, elsewhere in rows])
-    header = ["$d$", "emulator", "rel. test RMSE", "fresh points", *[f"seed {seed}" for seed in seeds[1:]], "coverage"]
-    header += ["error in $V$", "error in $TV$", "objective", "seconds", "memory MB", "failed"]
-    widths = [
-        0.4,
-        width_of(labels.values()),
-        1.1,
-        1.1,
-        *[0.75] * len(seeds[1:]),
-        0.8,
-        0.85,
-        0.85,
-        0.75,
-        0.75,
-        0.85,
-        0.6,
+    columns = [
+        Column("$d$", 0.4, number("dimension", 0)),
+        Column("emulator", width_of(labels.values()), lambda row: labels[row["emulator"]]),
+        Column("rel. test RMSE", 1.1, number("relative_rmse_mean", 3, "relative_rmse_std")),
+        Column("fresh points", 1.1, number("fresh_rmse_mean", 3, "fresh_rmse_std")),
+        *at_seeds(frame, ("dimension", "emulator"), "fresh_rmse_mean", 3, 0.75),
+        Column("coverage", 0.8, number("coverage_mean", 2)),
+        Column("error in $V$", 0.85, number("first_error")),
+        Column("error in $TV$", 0.85, number("total_error")),
+        Column("objective", 0.75, number("objective_ratio", 2)),
+        Column("seconds", 0.75, number("seconds", 1)),
+        Column("memory MB", 0.85, number("peak_memory_mb", 0)),
+        Column("failed", 0.6, failures),
     ]
+    lines: list[Line] = []
+    for _, same in frame[frame["seed"] == frame["seed"].iloc[0]].groupby("dimension"):
+        lines += group([line(columns, row) for _, row in same.iterrows()])
     limit = results.paper["convergence"]["sobol_g_normalised_objective"]
     note = (
         "Index errors: largest distance of the mean over re-tunings from the analytic index. Objective: last over "
         f"first value (the paper: under {limit:g}). Seconds to tune and fit, of jobs that may have shared the machine; "
         f"those of T3 ran alone. {FRESH} Seeds: fresh points at the further seeds."
     )
-    return table_figure(header, lines, widths, " ".join([note, *_pools(results)]))
-
-
-def _elsewhere(row: pd.Series, frame: pd.DataFrame, further: Sequence[int]) -> list[str]:
-    """Relative RMSE at fresh points of the same emulator in the same dimension at other seeds."""
-    same = frame[(frame["dimension"] == row["dimension"]) & (frame["emulator"] == row["emulator"])].set_index("seed")
-    return [cell(same["fresh_rmse_mean"].get(seed, np.nan)) for seed in further]
-
-
-def _accuracy_line(row: pd.Series, label: str, elsewhere: Sequence[str]) -> Line:
-    return Line(
-        [
-            str(int(row["dimension"])),
-            label,
-            *(cell(row[f"{name}_mean"], row[f"{name}_std"]) for name in ("relative_rmse", "fresh_rmse")),
-            *elsewhere,
-            cell(row["coverage_mean"], decimals=2),
-            cell(row["first_error"]),
-            cell(row["total_error"]),
-            cell(row["objective_ratio"], decimals=2),
-            cell(row["seconds"], decimals=1),
-            cell(row["peak_memory_mb"], decimals=0),
-            failures(row),
-        ]
-    )
+    return table_figure(columns, lines, " ".join([note, *_pools(results)]))
 
 
 def _pools(results: Results) -> list[str]:

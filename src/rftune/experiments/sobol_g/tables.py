@@ -12,15 +12,8 @@ import xarray as xr
 from rftune.data import Array
 from rftune.emulators.listed import Listed
 from rftune.experiments.results import Results, Stored, counts, mean_and_spread, mean_or_nan, spreads, succeeded
+from rftune.experiments.sobol_g import TIMED
 
-# The roles of T3 by the paper's column that they stand beside; the paper's RF ran 8 threads in parallel.
-TIMED = {
-    "gp": "gp",
-    "gp_sklearn": "gp",
-    "gp_sklearn_restarts": "gp",
-    "rf_serial": "rf_serial",
-    "rf_parallel": "rf_8_threads",
-}
 RIVALS = ("rf_serial", "rf_parallel")
 
 

@@ -12,12 +12,12 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from rftune.data import Array
+from rftune.experiments import base
 from rftune.report.style import DATA, MUTED, style
 from rftune.report.text import literal
 
 PALETTE = ("#1f5fa8", "#e07b00", "#3a8f5c", "#8a4fa3", "#6b6b6b", "#8c5a2b")
 QUANTITIES = {"test_error": "test error", "seconds": "seconds to tune"}
-NAMES = {"ishigami": "Ishigami", "sobol_g": "Sobol G", "lorenz63": "Lorenz 63", "edmf": "EDMF"}
 LOG_RATIO = 20.0  # errors and times that span more than this go on a logarithmic axis
 
 
@@ -55,7 +55,7 @@ def sweep_figure(table: pd.DataFrame, settings: Sequence[str], title: str) -> Fi
             for axis, (quantity, label) in zip(row, QUANTITIES.items(), strict=True):
                 _draw(axis, panel, quantity)
                 axis.set(xlabel=panel.setting, ylabel=label)
-            row[0].set_title(NAMES.get(panel.experiment, panel.experiment), loc="left")
+            row[0].set_title(base.experiment(panel.experiment).title, loc="left")
             _count_failures(row[0], panel.rows)
             handles, labels = row[0].get_legend_handles_labels()
             if len(labels) > 1:
