@@ -13,6 +13,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin
 
@@ -20,7 +21,8 @@ from pydantic.json_schema import models_json_schema
 
 from rftune.emulators.base import EMULATORS
 from rftune.experiments.base import EmulatorEntry, experiments
-from rftune.report.claims import VERDICTS
+from rftune.report.claims import VERDICTS, judged, to_frame
+from rftune.report.verdicts import Evidence
 from rftune.settings import Registry, Settings
 from rftune.workflow.config import RunSettings
 from rftune.workflow.reporting import sections, title
@@ -241,15 +243,17 @@ def with_targets(readme: str) -> str:
 
 
 CLAIMS_INTRODUCTION = (
-    "Made by `make documents` from [results/paper/claims.csv](../results/paper/claims.csv), which every run makes and "
-    "its page shows. Each sentence of the paper that can be checked stands here, in the paper's order and cut where it "
-    "is long, with the condition that we take it to mean, the numbers of the reference run, and a verdict. Where it "
-    "does not hold, what shows why is named. To add one: a function and a line in the `claims` module of an experiment."
+    "Made by `make documents` from [results/paper/claims.csv](../results/paper/claims.csv); every run makes such a "
+    "file, and its page shows it. Each sentence of the paper that can be checked stands here, in the paper's order and "
+    "cut where it is long, with the condition that we take it to mean, the numbers of the reference run, and a "
+    "verdict. Where it does not hold, what shows why is named. To add one: a function and a line in the `claims` "
+    "module of an experiment."
 )
 
 
-def claims_document(lines: Sequence[Mapping[str, str]]) -> str:
-    """The lines of the reference run's claims.csv as a page."""
+def claims_document(stored: Sequence[Mapping[str, str]]) -> str:
+    """Every sentence as a page, with the line of the reference run's claims.csv where it has one."""
+    lines = _with_stored(stored)
     counted = Counter(line["verdict"] for line in lines)
     tally = ", ".join(f"{counted[verdict]} {verdict}" for verdict in VERDICTS)
     rows = [
@@ -261,6 +265,17 @@ def claims_document(lines: Sequence[Mapping[str, str]]) -> str:
     return "\n\n".join([*heading, "\n".join(rows)]) + "\n"
 
 
+def _with_stored(stored: Sequence[Mapping[str, str]]) -> list[Mapping[str, str]]:
+    """The lines of all sentences; of one that the reference run did not judge, on this condition, without numbers."""
+    modules = [module for one in experiments().values() if (module := one.module("claims"))]
+    told = to_frame([line for module in modules for line in judged(import_module(module).CLAIMS, Evidence({}))])
+    found = {(line["says"], line["condition"]): line for line in stored}
+    return [
+        found.get((line["says"], line["condition"]), {**line, "ours": "not in the reference run yet"})
+        for line in told.to_dict("records")
+    ]
+
+
 def _claim_row(line: Mapping[str, str]) -> str:
     why = f" *{line['because']}*" if line["because"] else ""
     place = f"{line['section']}, {line['artifact']}"
@@ -268,17 +283,18 @@ def _claim_row(line: Mapping[str, str]) -> str:
 
 
 def _claims(path: Path) -> list[dict[str, str]]:
+    if not path.is_file():
+        return []
     with path.open(encoding="utf-8", newline="") as stream:
         return list(csv.DictReader(stream))
 
 
 def documents(root: Path) -> dict[Path, str]:
     """Content of every file that is made from settings, artifacts and the reference run."""
-    claimed = root / "results/paper/claims.csv"
     return {
         root / "config/schema.json": json.dumps(schema(), indent=1, ensure_ascii=False) + "\n",
         root / "config/README.md": settings_reference(),
-        **({root / "docs/claims.md": claims_document(_claims(claimed))} if claimed.is_file() else {}),
+        root / "docs/claims.md": claims_document(_claims(root / "results/paper/claims.csv")),
         root / "README.md": with_targets((root / "README.md").read_text(encoding="utf-8")),
     }
 
