@@ -114,6 +114,18 @@ def test_that_the_shipped_sweeps_are_four_and_pass_at_full_size() -> None:
         assert len(found.points) >= 12
 
 
+def test_that_a_clones_kept_sweep_does_not_pass_for_results(make_project: Callable[..., Project]) -> None:
+    clone = make_project({})
+    folder = clone.results / "sweeps/rank"
+    folder.mkdir(parents=True)
+    for suffix in ("csv", "parquet", "png", "pdf"):
+        (folder / f"rank.{suffix}").write_text("kept", encoding="utf-8")
+    sweep = {**RANKS, "title": "A sweep of the name of a kept one"}
+    (clone.root / "config/sweeps/rank.yaml").write_text(yaml.safe_dump(sweep), encoding="utf-8")
+    planned = {rule for rule, _ in clone.planned("sweep", "--config", "sweep=config/sweeps/rank.yaml")}
+    assert {"data", "tune", "sweep_table", "sweep_figure"} <= planned
+
+
 def test_that_a_value_added_to_a_finished_sweep_runs_only_the_new_jobs(make_project: Callable[..., Project]) -> None:
     project = make_project({})
     path = project.root / "config/sweeps/mine.yaml"

@@ -49,8 +49,8 @@ except (settings.ConfigError, folders.FolderError) as error:
     raise WorkflowError(str(error)) from None
 
 CASE = plan.case  # one folder per experiment, case and root seed; choices are wildcards, never edited lines
-# An input of tables and figures. What they are made from is missing in a clone, which holds tables and figures of a kept
-# run; so is this mark, and a missing input is what makes Snakemake draw them again. No file of the kept run is touched.
+# An input of tables and figures, and asked for with every run. A clone holds tables and figures of a kept run; this mark
+# it lacks, and that a job makes it is what makes Snakemake draw them again. No file of the kept run is touched.
 BEGUN = f"{plan.logs}/begun"
 CLAIMED = []  # the results folder's lock, held until this process ends
 
