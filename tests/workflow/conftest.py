@@ -40,6 +40,15 @@ def tiny_config(overrides: dict[str, Any] | None = None) -> dict[str, Any]:
     return over(config, overrides or {})
 
 
+def small_features(n_members: int) -> dict[str, Any]:
+    """Settings of random features that are tuned in no time."""
+    return {
+        "features": {"untuned_draws": n_members},
+        "tuning": {"n_features": 15, "n_iterations": 2, "noise_draws": 5, "optimiser": {"n_members": n_members}},
+        "prediction": {"n_features": 20},
+    }
+
+
 class Project:
     """A copy of the project; its config is the paper's until `write_config`."""
 

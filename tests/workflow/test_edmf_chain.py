@@ -12,7 +12,7 @@ from typing import Any
 import pandas as pd
 import pytest
 import yaml
-from conftest import CONFIG, ROOT, Project
+from conftest import CONFIG, ROOT, Project, small_features
 
 import edmf_file
 from rftune import storage
@@ -26,18 +26,7 @@ TINY: dict[str, Any] = {
         "data": {"n_members": 20, "n_iterations": 3, "n_scenarios": 4, "n_realisations": 4},
         "sampling": {"n_steps": 1200, "min_burn_in": 400, "max_burn_in": 800, "block": 400},
         "repeats": 1,
-        "defaults": {
-            "random_features": {
-                "features": {"untuned_draws": 8},
-                "tuning": {
-                    "n_features": 15,
-                    "n_iterations": 2,
-                    "noise_draws": 5,
-                    "optimiser": {"n_members": 8},
-                },
-                "prediction": {"n_features": 20},
-            }
-        },
+        "defaults": {"random_features": small_features(8)},
         "emulators": {
             "shared": {"tuning": {"n_iterations": 2, "optimiser": {"n_members": 8}}},
             "nonseparable_3": {"tuning": {"optimiser": {"n_members": 8}}},

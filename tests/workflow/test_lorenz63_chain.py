@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pandas as pd
 import pytest
-from conftest import CONFIG, Project
+from conftest import CONFIG, Project, small_features
 
 from rftune import storage
 from rftune.workflow.config import over
@@ -20,18 +20,7 @@ TINY = {
         "truth": {"n_pairs": 3},
         "repeats": 2,
         "repeats_per_job": 2,
-        "defaults": {
-            "random_features": {
-                "features": {"untuned_draws": 6},
-                "tuning": {
-                    "n_features": 15,
-                    "n_iterations": 2,
-                    "noise_draws": 5,
-                    "optimiser": {"n_members": 6},
-                },
-                "prediction": {"n_features": 20},
-            }
-        },
+        "defaults": {"random_features": small_features(6)},
         "emulators": {
             # a prior at the zero predictor, from which no tuning comes back
             "separable_1_1": {

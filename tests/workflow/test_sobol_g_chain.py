@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pandas as pd
 import pytest
-from conftest import CONFIG, Project
+from conftest import CONFIG, Project, small_features
 
 from rftune.workflow.config import over
 
@@ -21,12 +21,7 @@ TINY = {
         "truth": {"n_bootstrap": 4},
         "repeats": 2,
         "repeats_per_job": 2,
-        "defaults": {
-            "random_features": {
-                "tuning": {"n_features": 15, "n_iterations": 2, "noise_draws": 5, "optimiser": {"n_members": 6}},
-                "prediction": {"n_features": 20},
-            }
-        },
+        "defaults": {"random_features": small_features(6)},
         "emulators": {
             "sparse": {"tuning": {"n_iterations": 2}, "prediction": {"pool": 40}},
             "sparse_unpruned": {"tuning": {"n_iterations": 2}},

@@ -11,7 +11,7 @@ from pydantic import model_validator
 
 from rftune.analysis import metrics, sensitivity
 from rftune.data import Array, Dataset
-from rftune.experiments.base import DataSettings
+from rftune.experiments.base import DataSettings, ExperimentSettings
 from rftune.experiments.protocol import OUTCOME, pack_data
 from rftune.experiments.results import succeeded
 from rftune.settings import Field, Settings, Variance
@@ -26,6 +26,13 @@ class BootstrapSettings(Settings):
     """How intervals of indices are found."""
 
     n_bootstrap: int = Field(ge=2, le=100_000, description="resamples behind the intervals of the indices")
+
+
+class SensitivitySettings(ExperimentSettings):
+    """The block of an experiment whose stages find indices."""
+
+    analysis: BootstrapSettings = Field(description="settings of the analysis")
+    truth: BootstrapSettings = Field(description="settings of the truth's own analysis")
 
 
 class DesignSettings(DataSettings):

@@ -8,18 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from rftune.experiments.base import EVERYTHING, Artifact, DataSettings, Experiment, ExperimentSettings, Need
-from rftune.experiments.indices import BootstrapSettings
+from rftune.experiments.base import EVERYTHING, Artifact, DataSettings, Experiment, Need
+from rftune.experiments.indices import SensitivitySettings
 from rftune.experiments.ishigami.data import IshigamiData
 from rftune.settings import Field
 
 
-class IshigamiSettings(ExperimentSettings):
+class IshigamiSettings(SensitivitySettings):
     """The Ishigami function."""
 
     data: IshigamiData = Field(description="the data set")
-    analysis: BootstrapSettings = Field(description="settings of the analysis")
-    truth: BootstrapSettings = Field(description="settings of the truth's own analysis")
 
 
 class Ishigami(Experiment):

@@ -11,8 +11,8 @@ import re
 from collections.abc import Mapping
 from typing import Annotated
 
-from rftune.experiments.base import EVERYTHING, Artifact, DataSettings, Experiment, ExperimentSettings, Need
-from rftune.experiments.indices import BootstrapSettings
+from rftune.experiments.base import EVERYTHING, Artifact, DataSettings, Experiment, Need
+from rftune.experiments.indices import SensitivitySettings
 from rftune.experiments.sobol_g.data import SobolGData
 from rftune.settings import Different, Field
 
@@ -27,15 +27,13 @@ TIMED = {
 }
 
 
-class SobolGSettings(ExperimentSettings):
+class SobolGSettings(SensitivitySettings):
     """The G function."""
 
     dimensions: Annotated[tuple[Annotated[int, Field(ge=3, le=50)], ...], Different] = Field(
         min_length=1, description="numbers of inputs, one case each"
     )
     data: SobolGData = Field(description="the data sets")
-    analysis: BootstrapSettings = Field(description="settings of the analysis")
-    truth: BootstrapSettings = Field(description="settings of the truth's own analysis")
 
 
 class SobolG(Experiment):
