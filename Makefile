@@ -37,7 +37,7 @@ SUMMARY    = $(PY) workflow/scripts/summary.py
 ONE_THREAD = OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1
 
 .DEFAULT_GOAL := help
-.PHONY: help reproduce paper paper-full check-reference sweep test slurm-test setup lint pytest format bench resources \
+.PHONY: help reproduce paper paper-full check-reference sweep test slurm-test faults setup lint pytest format bench resources \
 	documents hooks lock clean distclean
 
 help:  ## this list
@@ -88,6 +88,9 @@ pytest: $(INSTALLED)  ## the tests alone; one of them: make pytest WORKERS=0 ARG
 
 slurm-test: $(INSTALLED)  ## the workflow on a real Slurm, installed (Debian, as root) and started for this test
 	@$(IN_VENV) $(PY) tests/workflow/run_on_slurm.py $(ARGS)
+
+faults: $(INSTALLED)  ## a hundred random kills, a thousand changed configs, 300 changed data files: nothing lost, no surprise
+	@$(IN_VENV) $(ONE_THREAD) PYTHONPATH=tests $(PY) tests/workflow/run_faults.py $(ARGS)
 
 format: $(INSTALLED)  ## let ruff and snakefmt rewrite the files
 	$(PY) -m ruff check --fix .

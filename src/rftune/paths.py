@@ -31,11 +31,16 @@ def expanded(path: str) -> str:
     return home
 
 
-def _without_braces(path: str) -> str:
+def _planned(path: str) -> str:
+    """The path as Snakemake takes it without a warning, or a ValueError where it would take it for something else."""
     if {"{", "}"} & set(path):
         raise ValueError(f"a path must hold no braces, which Snakemake takes for wildcards; got {path!r}: rename it")
-    return path
+    if "://" in path:
+        raise ValueError(f"a path must be on a file system of this machine; got {path!r}: name a folder")
+    if path != path.strip():
+        raise ValueError(f"a path must not begin or end with a space; got {path!r}: take it out")
+    return path and str(PurePath(path))
 
 
 FilePath = Annotated[str, AfterValidator(expanded)]
-PlannedPath = Annotated[FilePath, AfterValidator(_without_braces)]  # of what rules write to
+PlannedPath = Annotated[FilePath, AfterValidator(_planned)]  # of what rules write to

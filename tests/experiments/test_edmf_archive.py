@@ -5,12 +5,10 @@ from __future__ import annotations
 import io
 import os
 import re
-import signal
 import tempfile
 import tracemalloc
 import zipfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from copy import deepcopy
 from functools import cache
 from pathlib import Path
@@ -20,14 +18,16 @@ import h5py
 import numpy as np
 import pytest
 import yaml
-from hypothesis import event, given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import edmf_file
+from outcomes import counting, within
 from rftune.experiments.edmf import archive, sampling
 from rftune.experiments.edmf.parameters import SIMULATED, Parameters
 from rftune.experiments.protocol import training_set
-from rftune.workflow import config
+from rftune.workflow.config import ConfigError
+from rftune.workflow.entry import Entered, enter
 from users import as_nobody
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -379,22 +379,6 @@ def impatience() -> Iterator[None]:
         yield
 
 
-@contextmanager
-def within(seconds: float) -> Iterator[None]:
-    """An error where a block takes longer: whoever waits for a file waits for ever."""
-
-    def late(*_: object) -> None:
-        raise TimeoutError(f"no answer within {seconds} s")
-
-    before = signal.signal(signal.SIGALRM, late)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
-
-
 Mutation = Callable[[bytes], bytes]
 NAMES = st.sampled_from(list(archive.NEEDED))
 
@@ -542,31 +526,51 @@ OF_BYTES = st.one_of(
 CHANGES = st.tuples(st.lists(OF_NUMBERS, max_size=2), st.one_of(st.just([]), st.lists(OF_BYTES, max_size=3)))
 
 
+@pytest.fixture
+def count(request: pytest.FixtureRequest, capfd: pytest.CaptureFixture[str]) -> Iterator[Callable[[str], None]]:
+    with counting(request.node.name, capfd) as counted:
+        yield counted
+
+
+def entered(path: Path, entries: dict[str, Any]) -> Entered:
+    return enter(config_of(str(path), entries), ROOT, list, only_looks=True)
+
+
 @pytest.mark.usefixtures("impatience")
 @given(st.sampled_from(list(SEEDS)), CHANGES)
-@settings(max_examples=N_EXAMPLES, derandomize="RFTUNE_EXAMPLES" not in os.environ, deadline=None)
-def test_that_any_file_is_read_or_refused_in_one_sentence(name: str, changes: tuple[list[Mutation], ...]) -> None:
+@settings(
+    max_examples=N_EXAMPLES,
+    derandomize="RFTUNE_EXAMPLES" not in os.environ,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+def test_that_any_file_is_read_or_refused_in_one_sentence(
+    count: Callable[[str], None], name: str, changes: tuple[list[Mutation], ...]
+) -> None:
     content, entries = seed(name), SEEDS[name]
     for mutate in (change for kind in changes for change in kind):
         content = mutate(content)
     with tempfile.TemporaryDirectory() as folder, within(100):
         path = Path(folder) / "runs.nc"
         path.write_bytes(content)
+        before = path.stat().st_mtime_ns
         try:
             archive.read(str(path), parameters(entries))
         except archive.ArchiveError as error:
             said = str(error)
             assert path.name in said
             assert "\n" not in said
-            event("refused")
-            with pytest.raises(config.ConfigError) as caught:
-                config.read(config_of(str(path), entries))
+            count(f"{name} refused")
+            with pytest.raises(ConfigError) as caught:
+                entered(path, entries)
             # in brackets HDF5's own words, which differ where it looks beyond the end of a file
             assert str(caught.value).startswith(f"the config cannot be used:\n  - edmf: {said.partition(' (')[0]}")
             assert str(caught.value).count("\n") == 1
-            return
-        event("read")
-        made = config.read(config_of(str(path), entries)).cases["edmf"]["file"].make(np.random.default_rng(0))
-        training_set(made).scaling()
-        start = sampling.start(made, 10, np.random.default_rng(0))
-        assert np.linalg.matrix_rank(start - start.mean(axis=0)) == start.shape[1]
+        else:
+            count(f"{name} read")
+            made = entered(path, entries).plan.cases["edmf"]["file"].make(np.random.default_rng(0))
+            training_set(made).scaling()
+            start = sampling.start(made, 10, np.random.default_rng(0))
+            assert np.linalg.matrix_rank(start - start.mean(axis=0)) == start.shape[1]
+        assert list(Path(folder).iterdir()) == [path]
+        assert (path.read_bytes(), path.stat().st_mtime_ns) == (content, before)

@@ -142,6 +142,15 @@ class Project:
         }
 
 
+def states(folder: Path) -> dict[str, tuple[bytes | None, int]]:
+    """Content and date of everything in a folder, links not followed; Snakemake's own records left out."""
+    return {
+        str(path.relative_to(folder)): (path.read_bytes() if path.is_file() else None, path.lstat().st_mtime_ns)
+        for path in sorted(folder.rglob("*"))
+        if ".snakemake" not in path.parts
+    }
+
+
 @pytest.fixture(scope="session")
 def make_project(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Project]:
     """Make a fresh copy of the project; with overrides, at tiny sizes."""

@@ -8,6 +8,7 @@ from typing import Any
 
 import matplotlib.pyplot as plt
 import pytest
+import yaml
 from conftest import CONFIG
 from test_config import changed, problems
 
@@ -140,6 +141,36 @@ def test_that_odd_names_and_texts_get_one_short_line_each(path: str, value: Any,
 @pytest.mark.parametrize("raw", [None, [], 3, "text"])
 def test_that_a_config_is_a_block(raw: Any) -> None:
     assert problems(raw) == [f"the config must be a block of settings; got {raw!r}"]
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        ("experiments: &a [*a]", "experiments.0"),
+        ("mine: &a {b: [1, *a]}", "mine.b.1"),
+        (
+            "ishigami: {emulators: {lowrank: {tuning: &a {optimiser: *a}}}}",
+            "ishigami.emulators.lowrank.tuning.optimiser",
+        ),
+    ],
+)
+def test_that_a_block_in_itself_is_named(text: str, place: str) -> None:
+    """As anchors can have it."""
+    (problem,) = problems(over(CONFIG, yaml.safe_load(text)))
+    assert problem.startswith(place)
+    assert problem.endswith(" must not be in itself: write it without anchors (&, *)")
+
+
+def test_that_what_anchors_make_too_large_or_deep_is_refused() -> None:
+    many: Any = 1
+    for _ in range(7):
+        many = [many] * 10
+    deep: Any = 1
+    for _ in range(2000):
+        deep = [deep]
+    for value in (many, deep):
+        (problem,) = problems(over(CONFIG, {"experiments": value}))
+        assert "must hold less than a million entries, at most 50 deep: leave some out" in problem
 
 
 @pytest.mark.parametrize(

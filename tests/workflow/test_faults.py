@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import resource
-import signal
+import shutil
 import subprocess
 import sys
 import time
@@ -14,20 +14,16 @@ from typing import Any
 
 import h5py
 import pytest
-from conftest import Project
+from conftest import Project, states
+from disks import on_own_disk
 
 from rftune import storage
 from rftune.workflow import folders
 
-LOWRANK = "ishigami/standard/seed2026/lowrank"
+SEED = "ishigami/standard/seed2026"
+LOWRANK = f"{SEED}/lowrank"
 ANALYSIS = f"results/tiny/{LOWRANK}/analysis.nc"
-# Tunings that last long enough to be hit in the middle.
-SLOW: dict[str, Any] = {
-    "ishigami": {
-        "repeats_per_job": 1,
-        "emulators": {"lowrank": {"tuning": {"n_iterations": 200, "optimiser": {"n_members": 60}}}},
-    }
-}
+ALL_AT_ONCE: dict[str, Any] = {"ishigami": {"repeats_per_job": 3, "data": {"n_base": 2048}}}
 
 
 @pytest.fixture
@@ -44,62 +40,21 @@ def tell(capfd: pytest.CaptureFixture[str]) -> Callable[[str], None]:
 @pytest.fixture(scope="module")
 def finished(make_project: Callable[..., Project]) -> Project:
     """A small finished run, for tests that must not change it."""
-    project = make_project({"ishigami": {"data": {"n_base": 2048}}})
+    project = make_project(ALL_AT_ONCE)
     project.run("data_ishigami", "--cores", "1")
     return project
 
 
-def tuning_job(project: Project, snakemake: int) -> int | None:
-    """The process of a tuning that is under way, once no tuning of an earlier run is alive."""
-    logs = (project.results / "logs" / LOWRANK).glob("tune-*.log")
-    if not any("iteration 3:" in (text := log.read_text(encoding="utf-8")) and "done" not in text for log in logs):
-        return None
-    jobs = []
-    for path in Path("/proc").glob("[0-9]*"):
-        try:
-            command = (path / "cmdline").read_bytes().decode(errors="replace")
-            parent = int((path / "stat").read_text().rpartition(")")[2].split()[1])
-        except OSError:
-            continue  # it has ended
-        if str(project.root) in command and ".tune.py" in command and command.startswith(sys.executable):
-            jobs.append((int(path.name), parent))
-    return jobs[0][0] if len(jobs) == 1 and jobs[0][1] == snakemake else None
+@pytest.fixture(scope="module")
+def expected(make_project: Callable[..., Project]) -> dict[str, str]:
+    """What an undisturbed run of one emulator leaves, but for measured times."""
+    project = make_project(ALL_AT_ONCE)
+    project.run(ANALYSIS, "--cores", "1")
+    return untimed(project)
 
 
-def disturbed(project: Project, victim: str) -> str:
-    """Start the run, kill -9 the snakemake or its worker in the middle of a tuning, and return what was printed."""
-    command = project.command("--cores", "1", ANALYSIS) | {"start_new_session": True}
-    with subprocess.Popen(**command) as process:
-        deadline = time.monotonic() + 600
-        while (job := tuning_job(project, process.pid)) is None:
-            assert process.poll() is None, process.stdout.read().decode()
-            assert time.monotonic() < deadline, "no tuning began"
-            time.sleep(0.02)
-        os.kill(process.pid if victim == "snakemake" else job, signal.SIGKILL)
-        # a worker outlives its snakemake and holds the pipe: its end is not waited for
-        printed = b"" if victim == "snakemake" else process.stdout.read()
-        process.wait(timeout=600)
-    assert process.returncode != 0
-    return printed.decode()
-
-
-@pytest.mark.skipif(not Path("/proc/self/cmdline").exists(), reason="looks for processes in /proc")
-def test_that_killed_runs_come_back_with_the_same_bytes(
-    make_project: Callable[..., Project], tell: Callable[[str], None]
-) -> None:
-    undisturbed, project = make_project(SLOW), make_project(SLOW)
-    undisturbed.run("--cores", "2", ANALYSIS)
-    victims = ("snakemake", "worker", "snakemake")
-    printed = [disturbed(project, victim) for victim in victims]
-    assert "Error in rule tune" in printed[1]
-    project.run("--cores", "1", ANALYSIS)  # the same command, without --unlock
-    expected, found = undisturbed.hashes(), project.hashes()
-    assert found.keys() == expected.keys()
-    compared = [name for name in expected if "tim" not in Path(name).name]
-    lost = [name for name in compared if found[name] != expected[name]]
-    tell(f"faults: {len(victims)} kills ({', '.join(victims)}), {len(lost)} of {len(compared)} results lost or changed")
-    assert not lost
-    assert project.planned(ANALYSIS) == set()
+def untimed(project: Project) -> dict[str, str]:
+    return {name: content for name, content in project.hashes().items() if "tim" not in Path(name).name}
 
 
 def refused(project: Project, *arguments: str, **limits: Any) -> str:
@@ -163,15 +118,6 @@ def test_that_a_second_run_in_a_folder_is_told_of_the_first(finished: Project) -
     finished.run("data_ishigami", "--cores", "1")
 
 
-def states(folder: Path) -> dict[str, tuple[bytes | None, int]]:
-    """Content and date of everything in a folder, links not followed; Snakemake's own records left out."""
-    return {
-        str(path.relative_to(folder)): (path.read_bytes() if path.is_file() else None, path.lstat().st_mtime_ns)
-        for path in sorted(folder.rglob("*"))
-        if ".snakemake" not in path.parts
-    }
-
-
 @pytest.mark.parametrize("results", ["results/tiny", "."])
 @pytest.mark.parametrize("look", ["--dry-run", "--lint", "--list"])
 def test_that_a_look_changes_no_byte_and_no_date_anywhere(
@@ -189,3 +135,113 @@ def test_that_a_look_changes_no_byte_and_no_date_anywhere(
     project.run(look, "--config", f"results={results}")
     assert states(project.root) == before
     assert foreign.stat().st_mtime_ns == date
+
+
+# Disks, folders and clocks
+
+
+def test_that_a_run_on_a_disk_that_is_full_goes_on_when_there_is_room(
+    make_project: Callable[..., Project], expected: dict[str, str]
+) -> None:
+    """A disk with room for the data and for half of what is predicted there."""
+    project = make_project(ALL_AT_ONCE)
+    script = """
+        mkdir -p results/tiny && mount -t tmpfs -o size=800k none results/tiny || exit
+        "$@" && exit 1
+        echo "left: $(find results/tiny -name '.*' -type f | wc -l) temporary files"
+        mount -o remount,size=100m results/tiny || exit
+        "$@" && cp -a results/tiny kept
+    """
+    printed = on_own_disk(project, script, "--cores", "1", ANALYSIS)
+    assert (
+        "predicted-0000-0002.nc could not be written (No space left on device): make room and start the same command"
+        in printed
+    )
+    assert "left: 0 temporary files" in printed
+    assert "Traceback" not in printed
+    shutil.rmtree(project.results)
+    (project.root / "kept").rename(project.results)
+    assert untimed(project) == expected
+
+
+def test_that_a_disk_that_cannot_be_written_to_is_called_that(finished: Project) -> None:
+    before = states(finished.root)
+    script = 'mount --bind results results && mount -o remount,bind,ro results || exit; ! "$@"'
+    printed = on_own_disk(finished, script, "--cores", "1", ANALYSIS)
+    assert "the results folder results/tiny cannot be written to (Read-only file system): mend its permi" in printed
+    assert "Traceback" not in printed
+    assert states(finished.root) == before
+
+
+def test_that_a_results_folder_that_vanishes_in_a_run_is_made_again(
+    make_project: Callable[..., Project], expected: dict[str, str]
+) -> None:
+    project = make_project(ALL_AT_ONCE)
+    command = project.command("--cores", "1", ANALYSIS)
+    with subprocess.Popen(**command) as process:
+        deadline = time.monotonic() + 300
+        while not (project.results / SEED / "data.checked").exists() and time.monotonic() < deadline:
+            time.sleep(0.02)
+        project.results.rename(project.root / "gone")
+        printed = process.stdout.read().decode()
+    assert process.returncode != 0, printed
+    assert "Traceback" not in printed
+    project.run("--cores", "1", ANALYSIS)
+    assert untimed(project) == expected
+
+
+def test_that_results_of_a_time_to_come_are_named_before_any_work(finished: Project) -> None:
+    """As after a clock was put back: Snakemake would do the work, and then call it out of date."""
+    data = finished.results / SEED / "data.nc"
+    made = data.stat().st_mtime
+    os.utime(data, (made, time.time() + 3600))
+    before = states(finished.root)
+    printed = refused(finished, ANALYSIS)
+    assert f"results/tiny/{SEED}/data.nc is dated " in printed
+    assert "so that whatever is made from it would be out of date at once: mend the clock, wait, or name" in printed
+    assert states(finished.root) == before
+    os.utime(data, (made, made))
+
+
+def test_that_a_clock_that_jumps_back_in_a_run_loses_nothing(
+    make_project: Callable[..., Project], expected: dict[str, str]
+) -> None:
+    """By so little that clocks of a cluster may differ as much."""
+    project = make_project(ALL_AT_ONCE)
+    project.run("data_ishigami", "--cores", "1")
+    data = project.results / SEED / "data.nc"
+    os.utime(data, (time.time(), time.time() + 50))
+    done = project.snakemake("--cores", "1", ANALYSIS)
+    assert "Traceback" not in done.stdout
+    assert done.returncode == 0 or "has older modification time" in done.stdout
+    os.utime(data)
+    project.run("--cores", "1", ANALYSIS)
+    assert untimed(project) == expected
+    assert project.planned(ANALYSIS) == set()
+
+
+def test_that_of_two_runs_in_a_folder_behind_a_link_one_is_told_of_the_other(
+    make_project: Callable[..., Project], tmp_path: Path, expected: dict[str, str]
+) -> None:
+    """Begun at once, one by way of the link and one in the folder itself."""
+    project = make_project(ALL_AT_ONCE)
+    project.results.parent.mkdir()
+    project.results.symlink_to(tmp_path / "far")
+    (tmp_path / "far").mkdir()
+    for name in ("thesis.nc", "far/notes.txt", "far/tables/mine.csv"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("mine", encoding="utf-8")
+    before = {name: state for name, state in states(tmp_path).items() if state[0] is not None}
+    commands = [
+        project.command("--cores", "1", ANALYSIS),
+        project.command("--cores", "1", f"{tmp_path}/far/{LOWRANK}/analysis.nc", "--config", f"results={tmp_path}/far"),
+    ]
+    runs = [subprocess.Popen(**command) for command in commands]
+    printed = [run.communicate(timeout=900)[0].decode() for run in runs]
+    told = [text for text in printed if "another run (process " in text and "wait for it, stop it, or name" in text]
+    assert sorted(run.returncode for run in runs) == [0, 1], printed
+    assert len(told) == 1
+    assert "Traceback" not in "".join(printed)
+    assert expected.items() <= untimed(project).items()
+    assert project.results.is_symlink()
+    assert before.items() <= states(tmp_path).items()

@@ -5,10 +5,12 @@ from __future__ import annotations
 import errno
 import os
 import tempfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import h5py
 import pytest
 from conftest import tiny_config
 
@@ -121,6 +123,25 @@ def test_that_braces_which_snakemake_would_take_for_wildcards_are_refused(key: s
     ]
 
 
+@pytest.mark.parametrize("key", ["results", "sweep"])
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        ("s3://bucket/run", "a path must be on a file system of this machine; got 's3://bucket/run': name a folder"),
+        (" run", "a path must not begin or end with a space; got ' run': take it out"),
+        (" ", "a path must not begin or end with a space; got ' ': take it out"),
+    ],
+)
+def test_that_a_path_which_snakemake_would_take_for_another_is_refused(key: str, value: str, message: str) -> None:
+    assert problems(key, value) == [f"{key}: {message}"]
+
+
+@pytest.mark.parametrize("value", ["run/mine/", "./run/mine", "run//mine"])
+def test_that_a_path_is_written_as_snakemake_wants_it(value: str) -> None:
+    """Of each path that begins with ./ or has // in it Snakemake prints a warning."""
+    assert read(tiny_config({"results": value})).run.results == "run/mine"
+
+
 def problems(key: str, value: str) -> list[str]:
     block, _, name = key.rpartition(".")
     override = {name: value}
@@ -137,6 +158,39 @@ def test_that_a_tilde_is_the_home_folder(monkeypatch: pytest.MonkeyPatch) -> Non
     assert (config.run.results, config.run.sweep) == ("/home/someone/run", "/home/someone/rank.yaml")
     assert config.everything["edmf"].source == "/home/someone/runs.nc"
     assert read(tiny_config({"results": "a~b/~"})).run.results == "a~b/~"
+
+
+# What is in them
+
+
+def result(path: Path, **attributes: Any) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with h5py.File(path, "w") as stored:
+        stored.attrs.update(attributes)
+    return path
+
+
+@pytest.mark.parametrize("name", ["data/Diagnostics.nc", "notes.nc", "ishigami/standard/seed1/another.nc"])
+def test_that_netcdf_files_of_others_are_no_results(results: Path, name: str) -> None:
+    result(results / name)
+    result(results / "ishigami/standard/seed1/data.nc", format_version=storage.FORMAT_VERSION)
+    claim(results)
+
+
+def test_that_a_result_of_another_format_is_named_among_files_of_others(results: Path) -> None:
+    result(results / "ishigami/standard/seed1/another.nc")
+    result(results / "ishigami/standard/seed1/data.nc", format_version=storage.FORMAT_VERSION + 1)
+    with pytest.raises(folders.FolderError, match=r"holds results of format 2 \(ishigami/standard/seed1/data.nc\)"):
+        claim(results)
+
+
+def test_that_a_result_of_a_time_to_come_is_named_and_that_clocks_may_differ_a_little(results: Path) -> None:
+    made = result(results / f"{SEED}/gp/tuned-0000-0000.nc", format_version=storage.FORMAT_VERSION)
+    os.utime(made, (0, time.time() + 30))
+    claim(results)
+    os.utime(made, (0, time.time() + 120))
+    with pytest.raises(folders.FolderError, match=r"tuned-0000-0000.nc is dated 20.*, and here it is only 20.*wait"):
+        claim(results)
 
 
 # What killed jobs leave

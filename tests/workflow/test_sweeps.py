@@ -255,7 +255,7 @@ def test_that_a_wrong_sweep_gets_a_sentence(tmp_path: Path, sweep: dict[str, Any
         (b"title: [1", "no yaml: expected ',' or ']', but got '<stream end>' in line 1"),
         (b"title: 2024-13-13", "no yaml: month must be in 1..12"),
         (b"[" * 5000, "no yaml: maximum recursion depth exceeded"),
-        (b"title: &a [*a]", "the sweep holds itself, or blocks in hundreds of blocks: write it flat"),
+        (b"title: &a [*a]", "the sweep: title.0 must not be in itself: write it without anchors (&, *)"),
     ],
 )
 def test_that_a_file_that_is_no_sweep_is_one_sentence(tmp_path: Path, content: bytes, reason: str) -> None:

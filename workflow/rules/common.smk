@@ -17,13 +17,11 @@ ROOT = Path(str(workflow.current_basedir)).parents[1]
 # The workflow and its jobs use the library beside it, where it is, in whatever environment and on whatever machine they run.
 if (ROOT / "src/rftune").is_dir():
     sys.path.insert(0, str(ROOT / "src"))
-from rftune.workflow import config as settings
-from rftune.workflow import folders, jobs, record, reporting
+from rftune.workflow import entry, folders, jobs, record, reporting
 from rftune.workflow.comparison import told
+from rftune.workflow.config import ConfigError
 from rftune.workflow.messages import nearest
-from rftune.workflow.plan import Plan
-from rftune.workflow.resources import Demand, NoSlurm, check_slurm
-from rftune.workflow.sweeps.plan import make_sweep
+from rftune.workflow.resources import NoSlurm, check_slurm
 
 jobs.use_library(ROOT / "src")
 
@@ -33,19 +31,11 @@ def point_names(combinations):
     return list(Paramspace(pd.DataFrame(combinations), filename_params="*").instance_patterns)
 
 
-SWEEP = None  # without --config sweep=...: the paper's figures and tables
 try:
-    config.update(settings.over(settings.load(ROOT / "config/config.yaml"), settings.from_command_line(config)))
-    checked = settings.read(config)
-    if checked.run.sweep is None:
-        plan = Plan(checked, ROOT)
-        plan.check()
-    else:
-        SWEEP = make_sweep(checked, point_names)
-        plan = Plan(SWEEP.config, ROOT, SWEEP.runs, SWEEP.cases)
-    folders.check_place(plan.results, only_looks=workflow.output_settings.dryrun)
-    ask = Demand(plan)
-except (settings.ConfigError, folders.FolderError) as error:
+    config.update(entry.complete(config, ROOT))
+    # SWEEP is None without --config sweep=...: the paper's figures and tables.
+    plan, SWEEP, ask = entry.enter(config, ROOT, point_names, only_looks=workflow.output_settings.dryrun)
+except (ConfigError, folders.FolderError) as error:
     raise WorkflowError(str(error)) from None
 
 CASE = plan.case  # one folder per experiment, case and root seed; choices are wildcards, never edited lines

@@ -19,7 +19,7 @@ from rftune.experiments.base import NAME, DataSettings, EmulatorEntry, Experimen
 from rftune.paths import PlannedPath
 from rftune.report.text import literal
 from rftune.settings import Different, Field, Settings
-from rftune.workflow.messages import UNREADABLE, among, one_line, sentences, short, spelled, why_unreadable
+from rftune.workflow.messages import UNREADABLE, among, one_line, sentences, short, spelled, why_unreadable, without_end
 
 
 class ConfigError(ValueError):
@@ -231,6 +231,8 @@ def from_command_line(raw: Mapping[str, Any]) -> dict[str, Any]:
 
 def read(raw: Mapping[str, Any]) -> Config:
     """The config, or a `ConfigError` that names each wrong entry, what was expected there and what came."""
+    if endless := without_end(raw):
+        raise ConfigError.of("the config", [endless])
     config = parse(raw)
     problems = _unknown_kinds("defaults", config.run.defaults)
     for name, block in config.blocks.items():

@@ -9,6 +9,7 @@ import re
 import socket
 import stat
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -22,6 +23,7 @@ from rftune.storage import FORMAT_VERSION
 ANOTHER = "name another one (results: ... in a config file, or --config results=...)"
 # What `storage.atomic_path` calls the file that it writes: the target's stem, eight letters of `tempfile`, its suffix.
 TEMPORARY = re.compile(r"\..+-[a-z0-9_]{8}\.[a-z]+")
+MOST_AHEAD, CLOCK = 60.0, "%Y-%m-%d %H:%M:%S"  # seconds that clocks of a cluster may differ, and how times are told
 
 
 class FolderError(Exception):
@@ -81,6 +83,7 @@ def claim(results: str | Path, lock_path: str | Path) -> TextIO:
     """
     folder = Path(results)
     _check_format(folder)
+    _check_dates(folder)
     try:
         Path(lock_path).parent.mkdir(parents=True, exist_ok=True)
         with tempfile.NamedTemporaryFile(dir=folder, prefix=".writable-") as probe:
@@ -144,15 +147,35 @@ def _is_private(path: Path) -> bool:
 
 def _check_format(folder: Path) -> None:
     """Results of another format are neither read nor replaced nor mixed with ours."""
-    for path in folder.rglob("*.nc"):
+    for path in _own_results(folder):
         try:
             with xr.open_dataset(path, engine="h5netcdf") as stored:
                 version = stored.attrs.get("format_version")
         except (OSError, ValueError):
             continue  # a damaged file is made again by its stage, or named by the one that reads it
-        if version != FORMAT_VERSION:
+        if version == FORMAT_VERSION:
+            return
+        if version is not None:  # a file without one is nobody's result
             raise FolderError(
                 f"{folder} holds results of format {version} ({path.relative_to(folder)}), and this rftune writes "
                 f"format {FORMAT_VERSION}: move that folder away or {ANOTHER}"
             )
-        return
+
+
+def _check_dates(folder: Path) -> None:
+    """No result is of a time to come, as after a clock was put back: whatever follows from it would be made in vain."""
+    now = time.time()
+    for path in _own_results(folder):
+        with suppress(OSError):
+            made = path.stat().st_mtime
+            if made > now + MOST_AHEAD:
+                raise FolderError(
+                    f"{path} is dated {time.strftime(CLOCK, time.localtime(made))}, and here it is only "
+                    f"{time.strftime(CLOCK, time.localtime(now))}, so that whatever is made from it would be out of "
+                    f"date at once: mend the clock, wait, or {ANOTHER}"
+                )
+
+
+def _own_results(folder: Path) -> Iterator[Path]:
+    for place in _own_folders(folder):
+        yield from sorted(place.glob("*.nc"))

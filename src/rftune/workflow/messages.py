@@ -39,6 +39,8 @@ EXPECTED = {
     "named_tuple_type": "a list",
 }
 LONGEST = 600  # characters of one problem
+# Blocks in blocks, and entries, beyond those of any config that somebody has written.
+DEEPEST, MOST_ENTRIES = 50, 1_000_000
 # What comes of a file that is no yaml; a ValueError of text that is no UTF-8, or of a date that no calendar has.
 UNREADABLE = (OSError, ValueError, RecursionError, yaml.YAMLError)
 
@@ -57,6 +59,23 @@ def why_unreadable(error: Exception) -> str:
         return "no text"
     mark, problem = getattr(error, "problem_mark", None), getattr(error, "problem", None) or str(error)
     return one_line(f"no yaml: {problem}" + ("" if mark is None else f" in line {mark.line + 1}"))
+
+
+def without_end(raw: Any) -> str:
+    """What is wrong with a block or list that is in itself, as yaml's anchors can have it; nothing for any other."""
+    pending: list[tuple[tuple[Any, ...], tuple[int, ...], Any]] = [((), (), raw)]
+    n_entries = 0
+    while pending:
+        path, around, block = pending.pop()
+        keys = block.keys() if isinstance(block, Mapping) else range(len(block)) if isinstance(block, list) else ()
+        pending += [((*path, key), (*around, id(block)), block[key]) for key in keys]
+        n_entries += len(keys)
+        place = ".".join(map(spelled, path)) or "it"
+        if id(block) in around and keys:
+            return f"{place} must not be in itself: write it without anchors (&, *)"
+        if len(path) > DEEPEST or n_entries > MOST_ENTRIES:
+            return f"{place} must hold less than a million entries, at most {DEEPEST} deep: leave some out"
+    return ""
 
 
 def short(value: Any, length: int = 200) -> str:

@@ -16,7 +16,7 @@ from rftune.experiments.base import Count
 from rftune.paths import FilePath
 from rftune.settings import Different, Field, Printable, Settings
 from rftune.workflow.config import ConfigError
-from rftune.workflow.messages import UNREADABLE, among, sentences, short, why_unreadable
+from rftune.workflow.messages import UNREADABLE, among, sentences, short, why_unreadable, without_end
 
 Values = Mapping[str, Any]
 MOST_POINTS = 10_000  # of a run of a sweep: more could not be planned
@@ -94,12 +94,12 @@ def read(path: Path) -> SweepSettings:
     except UNREADABLE as error:
         why = why_unreadable(error)
         raise ConfigError(f"no sweep can be read at {path} ({why}): name a file of config/sweeps") from None
+    if endless := without_end(block):
+        refuse(path, [f"the sweep: {endless}"])
     try:
         return SweepSettings.model_validate(block)
     except ValidationError as error:
         problems = sentences(error, SweepSettings, block, lambda _: "the sweep")
-    except RecursionError:
-        problems = ["the sweep holds itself, or blocks in hundreds of blocks: write it flat"]
     raise ConfigError.of(f"the sweep {path}", problems)
 
 
