@@ -41,6 +41,7 @@ from rftune.tuning import loop, objective
 from rftune.tuning.noise import BlockNoise
 from rftune.tuning.optimiser import Problem
 from rftune.tuning.optimisers.eki import EnsembleKalmanInversion
+from rftune.tuning.workers import worker_pool
 
 OUT = Path(__file__).resolve().parents[1] / "results" / "bench" / "bench.json"
 JOB_IMPORTS = (
@@ -89,7 +90,7 @@ def workers(sizes: Sequence[Size], n_members: int, n_rounds: int) -> list[Row]:
     for size in sizes:
         problem = problems.objective(size)
         ensemble = problems.ensemble(problem, n_members)
-        with loop.worker_pool(problem, 1) as one, loop.worker_pool(problem, 2) as two:
+        with worker_pool(problem, 1) as one, worker_pool(problem, 2) as two:
             calls: dict[str, Callable[[], Any]] = {
                 "one": lambda: one(ensemble, np.random.default_rng(5)),  # noqa: B023
                 "two": lambda: two(ensemble, np.random.default_rng(5)),  # noqa: B023

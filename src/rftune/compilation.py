@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import importlib
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
+
+import numpy as np
 
 
 def numba_is_wanted() -> bool:
@@ -35,3 +37,19 @@ def compiled(function: Callable[..., Any], signatures: Sequence[str] = (), **opt
         return numba.njit(*arguments, nogil=True, cache=True, **options)(function)
     except (RuntimeError, OSError):  # no directory for the cache can be written
         return numba.njit(*arguments, nogil=True, **options)(function)
+
+
+def known_by_type(function: Callable[..., Any], table: Mapping[Any, Any]) -> None:
+    """Let compiled functions call ``function(array)``: it is ``table[array.dtype]`` there, a constant."""
+    if not numba_is_wanted():
+        return
+    try:
+        extending: Any = importlib.import_module("numba.extending")
+    except ImportError:
+        return
+
+    def declare(array: Any) -> Any:
+        value = table[np.dtype(str(array.dtype))]
+        return lambda array: value
+
+    extending.overload(function, strict=False)(declare)  # strict compares annotations too

@@ -300,6 +300,13 @@ def test_that_rows_and_scenarios_do_not_know_each_other(conditions):
     np.testing.assert_array_equal(liquid_water_path(parameters, conditions.subset(chosen), SHORT), whole[:, chosen])
 
 
+@pytest.mark.parametrize("n_workers", [2, 4])
+def test_that_workers_change_no_digit(conditions, n_workers):
+    parameters = draw_prior(5)  # 250 columns: the last block is not full
+    one, several = (column.Simulator(conditions, SHORT, n_workers=n).series(parameters) for n in (1, n_workers))
+    np.testing.assert_array_equal(several, one)
+
+
 def test_that_a_process_that_compiles_has_the_digits_of_one_that_loads(tmp_path):
     code = """
 import numpy
@@ -362,7 +369,7 @@ def test_that_compiled_and_plain_functions_agree(few, monkeypatch):
     expected = simulator.series(MEAN[None])[0]
     path = np.empty((2, settings.n_times))
     forcing = simulator.profiles, simulator.surface, simulator.swing, simulator.grid
-    plain.run(MEAN[None], *forcing, settings.step, path)
+    plain.run(MEAN[None], *forcing, settings.step, path, 0, 2)
     # fused multiply-adds round differently; the difference grows over the steps
     np.testing.assert_allclose(1e3 * path, expected, rtol=1e-10)
 

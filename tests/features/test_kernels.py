@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rftune.features import kernels
+from rftune.features import kernels, products
 
 EPS = {np.float64: np.finfo(np.float64).eps, np.float32: np.finfo(np.float32).eps}
 COSINE_ERROR = {np.float64: 5e-16, np.float32: 1.5e-7}
@@ -43,7 +43,7 @@ def adversarial(dtype):
     multiples = np.arange(-700_000, 700_001, 7, dtype=np.float64) * (np.pi / 2)
     near = multiples.astype(dtype)
     spread = [rng.uniform(-scale, scale, 20_000).astype(dtype) for scale in (1e-8, 1.0, 10.0, 1e3, 1e6, 2**20)]
-    limit = dtype(kernels.ARGUMENT_LIMIT)
+    limit = dtype(kernels.ARGUMENT_LIMIT[np.dtype(dtype)])
     edges = [0.0, -0.0, np.finfo(dtype).tiny, -np.finfo(dtype).tiny, limit, -limit, np.nextafter(limit, dtype(0))]
     return np.concatenate([near, np.nextafter(near, dtype(0)), *spread, np.array(edges, dtype)])
 
@@ -77,7 +77,7 @@ def test_that_cosine_is_accurate_over_adversarial_arguments(cosine, dtype):
 @each_pass
 @each_type
 def test_that_cosine_is_accurate_beyond_the_limit_of_the_polynomial(cosine, dtype):
-    limit = dtype(kernels.ARGUMENT_LIMIT)
+    limit = dtype(kernels.ARGUMENT_LIMIT[np.dtype(dtype)])
     rng = np.random.default_rng(1)
     huge = np.concatenate([rng.uniform(-1e9, 1e9, 999), 10.0 ** rng.uniform(6, 18, 999), [1e30, -1e37]]).astype(dtype)
     arguments = np.concatenate([huge, [np.nextafter(limit, dtype(np.inf))], rng.uniform(-9, 9, 99)]).astype(dtype)
@@ -208,7 +208,7 @@ def test_that_gram_is_the_product_and_exactly_symmetric(n, k, seed, single):
     wide = features.astype(np.float64)
     bound = n * EPS[dtype] * (np.abs(wide).T @ np.abs(wide))  # of any order of summation
     for layout in (features, np.asfortranarray(features), np.repeat(np.repeat(features, 2, 0), 2, 1)[::2, ::2]):
-        assert kernels.gram(layout, out) is out
+        assert products.gram(layout, out) is out
         assert (np.abs(out - wide.T @ wide) <= bound).all()
         np.testing.assert_array_equal(out, out.T)
 
@@ -222,7 +222,7 @@ def segment_products(arguments, targets, samples, buffer):
         wide = out.reshape(len(x), -1)
         return kernels.fourier_features(x, frequencies, phases, amplitude, wide).reshape(-1, n_features)
 
-    return kernels.products(evaluate, inputs[samples], targets[samples.start * rows : samples.stop * rows], buffer)
+    return products.products(evaluate, inputs[samples], targets[samples.start * rows : samples.stop * rows], buffer)
 
 
 @each_type
@@ -257,7 +257,7 @@ def test_that_fold_products_add_up_and_leave_the_training_part_when_subtracted()
 
 
 def test_that_no_samples_have_zero_products():
-    result = kernels.products(lambda x, out: out, np.empty((0, 3)), np.empty((0, 2)), np.empty((5, 4)))
+    result = products.products(lambda x, out: out, np.empty((0, 3)), np.empty((0, 2)), np.empty((5, 4)))
     np.testing.assert_array_equal(result.gram, np.zeros((4, 4)))
     np.testing.assert_array_equal(result.projected, np.zeros((4, 2)))
 
@@ -265,7 +265,7 @@ def test_that_no_samples_have_zero_products():
 def test_that_targets_and_buffer_of_the_wrong_length_are_refused():
     for n_targets, n_buffer in ((7, 10), (20, 3)):
         with pytest.raises(ValueError, match="targets must have the same number of rows"):
-            kernels.products(lambda x, out: out, np.ones((5, 3)), np.ones((n_targets, 1)), np.ones((n_buffer, 4)))
+            products.products(lambda x, out: out, np.ones((5, 3)), np.ones((n_targets, 1)), np.ones((n_buffer, 4)))
 
 
 def test_that_threads_give_the_same_digits_as_serial_evaluation():
@@ -284,7 +284,7 @@ def test_that_threads_give_the_same_digits_as_serial_evaluation():
 
 PROBE = """
 import numpy as np
-from rftune.features import kernels
+from rftune.features import kernels, products
 x = kernels.fourier_features(np.full((2, 3), 0.5), np.ones((3, 9)), np.ones(9))
 assert np.allclose(x, np.cos(2.5), rtol=0, atol=1e-15)
 import sys

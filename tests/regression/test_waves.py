@@ -34,7 +34,7 @@ def persistence(inputs):
     return EMULATORS.read("persistence").fit(training, None, np.random.default_rng(0))
 
 
-COMPILED = pytest.mark.skipif(kernels.cosine_rows_numba is None, reason="Numba is missing or switched off")
+COMPILED = pytest.mark.skipif(kernels.cosine_numba is None, reason="Numba is missing or switched off")
 CORRELATED = np.array([[0.02, 0.01, 0.0], [0.01, 0.03, 0.0], [0.0, 0.0, 0.01]])
 
 

@@ -14,8 +14,10 @@ from rftune.scaling import Scaling
 from rftune.settings import Normal
 from rftune.tuning import loop as tuning
 from rftune.tuning.loop import TuningSettings, tune
+from rftune.tuning.objective import Objective
 from rftune.tuning.optimiser import EnsembleCollapse
 from rftune.tuning.optimisers.eki import EnsembleKalmanInversion
+from rftune.tuning.workers import worker_pool
 
 DIAGONAL = FeatureSettings(family="diagonal")
 
@@ -46,11 +48,29 @@ def test_that_tuning_learns_which_input_matters():
     assert tuned.n_restarts == 0
 
 
-def test_that_workers_change_no_digit():
-    one, two = run(n_workers=1), run(n_workers=2)
-    np.testing.assert_array_equal(one.parameters, two.parameters)
-    np.testing.assert_array_equal(one.history.misfit, two.history.misfit)
-    assert one.signal_share == two.signal_share
+@pytest.mark.parametrize("n_workers", [2, 4])
+@pytest.mark.parametrize("result", ["final", "best"])
+def test_that_workers_change_no_digit(n_workers, result):
+    one, several = (run(n_workers=n, result=result, fresh_draws=3) for n in (1, n_workers))
+    np.testing.assert_array_equal(one.parameters, several.parameters)
+    np.testing.assert_array_equal(one.history.misfit, several.history.misfit)
+    assert one.signal_share == several.signal_share
+
+
+def test_that_points_have_the_generators_that_are_spawned_at_once():
+    objective = Objective(scaled_problem(), DIAGONAL, settings_with(), np.random.default_rng(0))
+    points = np.random.default_rng(1).standard_normal((9, objective.structure.n_parameters))
+    streams = np.random.default_rng(2).spawn(9)
+    expected = [objective.evaluate(*pair) for pair in zip(points, streams, strict=True)]
+    with worker_pool(objective, 3) as evaluate:
+        np.testing.assert_array_equal(evaluate(points, np.random.default_rng(2)), expected)
+
+
+def test_that_what_goes_wrong_in_a_thread_is_raised(monkeypatch):
+    monkeypatch.setattr(Objective, "evaluate", lambda *_: 1 / 0)
+    objective = Objective(scaled_problem(), DIAGONAL, settings_with(), np.random.default_rng(0))
+    with worker_pool(objective, 2) as evaluate, pytest.raises(ZeroDivisionError):
+        evaluate(np.zeros((3, objective.structure.n_parameters)), np.random.default_rng(2))
 
 
 def test_that_the_seed_decides():

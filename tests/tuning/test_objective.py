@@ -1,5 +1,9 @@
 """The objective against its dense definition, and the paper's identities."""
 
+import os
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 from pydantic import ValidationError
@@ -7,10 +11,14 @@ from sklearn import covariance
 
 from reference import draw_features, forward_map, kernel_matrix, make_structure
 from rftune.data import Dataset
+from rftune.features import kernels
 from rftune.features.settings import FeatureSettings
+from rftune.regression import held_out
 from rftune.regression import weight_space as regression
 from rftune.scaling import noise_factor
 from rftune.tuning.objective import Objective, ObjectiveSettings, Workspace, ledoit_wolf
+
+needs_compiled = pytest.mark.skipif(kernels.fold_products is None, reason="numba is missing or switched off")
 
 
 def problem(n_outputs=1, n_samples=20, seed=0, outputs="native", n_features=6, **options):
@@ -99,6 +107,74 @@ def test_that_a_reused_workspace_changes_no_digit():
     fresh = [objective.evaluate(parameters, np.random.default_rng(seed)) for seed in range(3)]
     reused = [objective.evaluate(parameters, np.random.default_rng(seed), workspace) for seed in range(3)]
     np.testing.assert_array_equal(fresh, reused)
+
+
+@needs_compiled
+@pytest.mark.parametrize("outputs", ["native", "shared"])
+@pytest.mark.parametrize("rows", ["full", "validation"])
+@pytest.mark.parametrize(("precision", "tolerance"), [("float64", 1e-12), ("float32", 2e-5)])
+@pytest.mark.parametrize(
+    ("n_outputs", "n_folds", "n_samples"), [(1, 2, 60), (1, 1, 60), (3, 4, 60), (3, 5, 60), (1, 2, 3000)]
+)
+def test_that_the_compiled_evaluation_is_numpys_to_rounding(
+    outputs, rows, precision, tolerance, n_outputs, n_folds, n_samples
+):
+    objective = problem(
+        n_outputs, n_samples, outputs=outputs, rows=rows, n_folds=n_folds, n_features=37, precision=precision
+    )
+    workspace = Workspace(objective)
+    drawn = objective.draw_features(objective.structure.prior_mean, np.random.default_rng(3))
+    compiled = objective._without_lock(drawn, workspace)
+    plain = objective._plainly(drawn, workspace)
+    np.testing.assert_allclose(compiled, plain, rtol=0, atol=tolerance * np.abs(plain).max())
+    np.testing.assert_array_equal(
+        objective.evaluate(objective.structure.prior_mean, np.random.default_rng(3)), compiled
+    )
+
+
+def test_that_without_numba_numpy_evaluates(monkeypatch):
+    monkeypatch.setattr(kernels, "fold_products", None)
+    objective = problem(n_outputs=2, n_samples=40)
+    drawn = objective.draw_features(objective.structure.prior_mean, np.random.default_rng(3))
+    values = objective.evaluate(objective.structure.prior_mean, np.random.default_rng(3))
+    np.testing.assert_array_equal(values, objective._plainly(drawn, Workspace(objective)))
+
+
+@needs_compiled
+def test_that_numpy_decides_where_the_compiled_solve_fails(monkeypatch):
+    objective = problem(outputs="shared", n_outputs=2, n_samples=40)
+    drawn = objective.draw_features(objective.structure.prior_mean, np.random.default_rng(3))
+    monkeypatch.setattr(held_out, "held_out_shared", lambda *_: False)
+    values = objective.evaluate(objective.structure.prior_mean, np.random.default_rng(3))
+    np.testing.assert_array_equal(values, objective._plainly(drawn, Workspace(objective)))
+
+
+@needs_compiled
+def test_that_a_process_that_compiles_has_the_digits_of_one_that_loads(tmp_path):
+    code = """
+import numpy
+from rftune.data import Dataset
+from rftune.features import kernels
+from rftune.features.settings import FeatureSettings
+from rftune.tuning.objective import Objective, ObjectiveSettings
+rng = numpy.random.default_rng(0)
+data = Dataset(rng.standard_normal((90, 3)), rng.standard_normal((90, 2)))
+digits = ""
+for outputs in ("native", "shared"):
+    for precision in ("float64", "float32"):
+        settings = ObjectiveSettings(n_features=37, precision=precision)
+        objective = Objective(data, FeatureSettings(family="diagonal", outputs=outputs), settings, rng)
+        digits += objective.evaluate(objective.structure.prior_mean, rng).tobytes().hex()
+print(digits, sum(kernels.fold_products.stats.cache_hits.values()))
+"""
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path), "RFTUNE_NUMBA": "1"}
+    compiling, loading = (
+        subprocess.run([sys.executable, "-c", code], env=environment, check=True, capture_output=True, text=True)
+        for _ in range(2)
+    )
+    digits, n_loaded = zip(*(process.stdout.split() for process in (compiling, loading)), strict=True)
+    assert n_loaded == ("0", "2")
+    assert digits[0] == digits[1]
 
 
 def test_that_float32_agrees_to_its_precision_and_is_refused_where_unsafe():

@@ -9,7 +9,7 @@ by the stages; those that it lacks are left out:
 - ``analysis``: ``analyse(data, predictions, rng=...)`` and ``analyse_truth(data, rng=...)``, with the config's blocks
   ``analysis`` and ``truth`` as further keywords;
 - ``sampling``, where parameters are inferred: ``log_posterior(model, data)``, with the block ``likelihood`` as further
-  keywords, ``log_posterior_of_truth(data)`` and ``start(data, n_walkers, rng)``;
+  keywords, ``log_posterior_of_truth(data, n_workers)`` and ``start(data, n_walkers, rng)``;
 - ``measurement``: ``measure(settings, rng, progress)``, a table of costs that needs no data and no emulator;
 - ``tables`` and ``figures``: the functions that its artifacts name, of stored results (`results.Results`);
 - ``verdicts``: ``compare(evidence, paper)``, the paper's numbers beside ours;

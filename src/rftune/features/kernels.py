@@ -1,41 +1,40 @@
-"""The compiled inner loop: cosine features, and their Gram matrices in one pass over the rows.
+"""The compiled inner loop: cosine features, and the products of all validation folds in one pass over the rows.
 
 Everything writes into buffers of the caller, because fresh memory costs more than the arithmetic that fills it, and
-releases the GIL, so members of an ensemble can share a process, one thread and one BLAS thread each. The matrix
-products are NumPy's: its ``a.T @ a`` is BLAS syrk without the GIL, while `scipy.linalg.blas` holds it.
+works without Python's lock, so members of an ensemble can share a process, one thread and one BLAS thread each.
+Everything that calls the compiled cosine stands in this file, because Numba's cache looks for changes only here.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rftune.compilation import compiled
-from rftune.data import Array
+from rftune import lapack
+from rftune.compilation import compiled, known_by_type
+from rftune.lapack import LOWER, PLAIN, TRANSPOSED, gemm, gemv, syrk
 
 Floats = NDArray[Any]  # float64 or float32
 CosinePass = Callable[[Floats, Floats, Floats], None]
 
-# Rows of features made at a time: their products are formed while they are in cache. The sum over blocks costs a
-# (k, k) addition each, so blocks are not smaller.
-BLOCK_ROWS = 1024
-
-# cos x = -(-1)ⁿ sin r with r = x - (n + 1/2)π and |r| ≤ π/2. The high part of π has 33 bits and n + 1/2 at most 20 up
-# to the limit: their product is exact with or without a fused multiply-add, and the low part carries 53 bits more.
-ARGUMENT_LIMIT = 2.0**20
-_PI_HIGH = float.fromhex("0x1.921fb544p+1")
-_PI_LOW = float.fromhex("0x1.0b4611a626331p-33")
-_INVERSE_PI = 1.0 / math.pi
-_ROUNDER = 1.5 * 2.0**52  # adding and subtracting it rounds to an integer, in vector registers
+# cos x = -(-1)ⁿ sin r with r = x - (n + 1/2)π and |r| ≤ π/2, where π is a sum of parts. All but the last have so few
+# bits that their products with n + 1/2 are exact, with or without a fused multiply-add: in float64 33 bits, and 20 of
+# n + 1/2 at most, up to the limit; in float32 two parts of 11 bits each, and 13 of n + 1/2.
+# Adding and subtracting the rounder rounds to an integer, in vector registers.
+ARGUMENT_LIMIT = {np.dtype(np.float64): 2.0**20, np.dtype(np.float32): 2.0**13}
+_PI = {
+    np.dtype(np.float64): ("0x1.921fb544p+1", "0x1.0b4611a626331p-33"),
+    np.dtype(np.float32): ("0x1.92p+1", "0x1.fb4p-11", "0x1.4442d2p-23"),
+}
+_ROUNDER = {np.dtype(np.float64): 1.5 * 2.0**52, np.dtype(np.float32): 1.5 * 2.0**23}
 
 # Minimax (sin r - r)/r³ in powers of r²; relative error of sin r on |r| ≤ π/2: 1.2e-16 and 4.8e-9.
-_SINE: dict[Any, tuple[Any, ...]] = {
+_SINE: dict[np.dtype[Any], tuple[float, ...]] = {
     np.dtype(np.float64): (
         -0.1666666666666626,
         0.00833333333329126,
@@ -45,10 +44,17 @@ _SINE: dict[Any, tuple[Any, ...]] = {
         1.6048413600874667e-10,
         -7.377053971756886e-13,
     ),
-    np.dtype(np.float32): tuple(
-        np.float32(c)
-        for c in (-0.16666660462453092, 0.008333088168848951, -0.0001981111285093957, 2.6089328617288932e-06)
-    ),
+    np.dtype(np.float32): (-0.16666660462453092, 0.008333088168848951, -0.0001981111285093957, 2.6089328617288932e-06),
+}
+# In the type of the values, because a literal number would widen float32: the limit, 1/π, the rounder, 1/2, 1 and 2;
+# the parts of π; the polynomial.
+_CONSTANTS = {
+    dtype: (
+        tuple(map(dtype.type, (ARGUMENT_LIMIT[dtype], 1.0 / math.pi, _ROUNDER[dtype], 0.5, 1.0, 2.0))),
+        tuple(dtype.type(float.fromhex(part)) for part in _PI[dtype]),
+        tuple(map(dtype.type, _SINE[dtype])),
+    )
+    for dtype in _SINE
 }
 
 
@@ -60,51 +66,54 @@ def cosine_numpy(values: Floats, phases: Floats, amplitude: Floats) -> None:
         np.multiply(values, amplitude, out=values)
 
 
-def _cosine_rows(values: Any, phases: Any, amplitude: Any, sine: Any) -> None:
-    """`cosine_numpy` in the subset of Python that Numba vectorises; ``sine`` holds the polynomial's coefficients.
+def _constants(values: Floats) -> Any:
+    """The numbers of the cosine in the type of the values."""
+    return _CONSTANTS[values.dtype]
+
+
+known_by_type(_constants, _CONSTANTS)
+
+
+def _cosine_rows(values: Any, phases: Any, amplitude: Any) -> None:
+    """`cosine_numpy` in the subset of Python that Numba vectorises.
 
     Each row is treated alike, so its digits do not depend on how the rows are split.
     """
     n_rows, n_columns = values.shape
+    (limit, inverse_pi, rounder, half, one, two), parts_of_pi, sine = _constants(values)
     arguments = np.empty(n_columns, values.dtype)
     for i in range(n_rows):
         row = values[i]
         beyond = False
         for j in range(n_columns):
-            arguments[j] = row[j] + phases[j]
-            beyond |= not (abs(arguments[j]) <= ARGUMENT_LIMIT)
+            beyond |= not (abs(row[j] + phases[j]) <= limit)
+        if beyond:
+            for j in range(n_columns):
+                arguments[j] = row[j] + phases[j]
         for j in range(n_columns):
-            x = np.float64(arguments[j])
-            n = (x * _INVERSE_PI - 0.5) + _ROUNDER - _ROUNDER
-            half = n + 0.5
-            r = values.dtype.type((x - half * _PI_HIGH) - half * _PI_LOW)
-            odd = abs(n - 2.0 * ((n * 0.5 + _ROUNDER) - _ROUNDER))
+            x = row[j] + phases[j]
+            n = (x * inverse_pi - half) + rounder - rounder
+            turn = n + half
+            r = x
+            for part in parts_of_pi:
+                r = r - turn * part
+            odd = abs(n - two * ((n * half + rounder) - rounder))
             square = r * r
             series = sine[-1]
             for c in sine[-2::-1]:
                 series = series * square + c
-            row[j] = amplitude[j] * (values.dtype.type(2.0 * odd - 1.0) * (r * square * series + r))
+            row[j] = amplitude[j] * ((two * odd - one) * (r * square * series + r))
         if beyond:  # rare: the C library reduces the argument exactly; NaN and infinity end here too
             for j in range(n_columns):
-                if not (abs(arguments[j]) <= ARGUMENT_LIMIT):
+                if not (abs(arguments[j]) <= limit):
                     row[j] = amplitude[j] * values.dtype.type(math.cos(np.float64(arguments[j])))
 
 
 # Contraction to fused multiply-adds is all that the reduction bears: reassociation would cancel the rounding.
-cosine_rows_numba = compiled(
-    _cosine_rows,
-    [f"void({kind}[:,::1], {kind}[::1], {kind}[::1], UniTuple({kind}, {len(sine)}))" for kind, sine in _SINE.items()],
-    fastmath={"contract"},
+cosine_numba: Any = compiled(
+    _cosine_rows, [f"void({kind}[:,::1], {kind}[::1], {kind}[::1])" for kind in _SINE], fastmath={"contract"}
 )
-
-
-def _cosine_numba(values: Floats, phases: Floats, amplitude: Floats) -> None:
-    cosine_rows_numba(values, phases, amplitude, _SINE[values.dtype])
-
-
-cosine_numba: CosinePass | None = None if cosine_rows_numba is None else _cosine_numba
 cosine_pass: CosinePass = cosine_numba or cosine_numpy
-_SINE_FLOAT64 = _SINE[np.dtype(np.float64)]
 
 
 def _iterate_waves(trajectory: Any, weights: Any, phases: Any, readout: Any, offset: Any, limit: Any) -> None:
@@ -123,7 +132,7 @@ def _iterate_waves(trajectory: Any, weights: Any, phases: Any, readout: Any, off
         for i in range(n_states):
             for j in range(n_waves):
                 row[j] += trajectory[n - 1, i] * weights[i, j]
-        cosine_rows_numba(waves, phases, ones, _SINE_FLOAT64)
+        cosine_numba(waves, phases, ones)
         for i in range(n_states):
             total = 0.0
             for j in range(n_waves):
@@ -137,7 +146,7 @@ def _iterate_waves(trajectory: Any, weights: Any, phases: Any, readout: Any, off
 @cache
 def wave_iteration() -> Any:
     """`_iterate_waves` compiled, when it is first needed; None without Numba."""
-    if cosine_rows_numba is None:
+    if cosine_numba is None:
         return None
     matrix, vector = "float64[:,::1]", "float64[::1]"
     signature = f"void({matrix}, {matrix}, {vector}, {matrix}, {vector}, float64)"
@@ -181,93 +190,107 @@ def fourier_features(
     return out
 
 
-def gram(features: Floats, out: Floats | None = None) -> Floats:
-    """Return featuresᵀ features, (k, k), exactly symmetric, for features (n, k) in any layout."""
-    if not (features.flags.c_contiguous or features.flags.f_contiguous):
-        features = np.ascontiguousarray(features)  # strided matrices miss BLAS
-    result: Floats = np.matmul(features.T, features, out=out)
-    return result
+def _make_block(inputs: Any, columns: Any, phi: Any) -> None:
+    """Fill phi (n·n_blocks, k) with features at inputs (n, d); ``columns`` hold frequencies, phases and amplitudes."""
+    n_samples, n_inputs = inputs.shape
+    width = columns.shape[1]
+    gemm(PLAIN, PLAIN, width, n_samples, n_inputs, 1.0, columns, width, inputs, n_inputs, 0.0, phi, width)
+    cosine_inlined(phi.reshape(n_samples, width), columns[n_inputs], columns[n_inputs + 1])
 
 
-@dataclass(frozen=True, eq=False)
-class Products:
-    """Gram matrix and projected targets of a set of rows; those of disjoint sets add up.
-
-    Attributes
-    ----------
-    gram : (k, k)
-        ΦᵀΦ.
-    projected : (k, q)
-        ΦᵀY.
-    """
-
-    gram: Array
-    projected: Array
-
-    def __add__(self, other: Products) -> Products:
-        return Products(self.gram + other.gram, self.projected + other.projected)
-
-    def __sub__(self, other: Products) -> Products:
-        return Products(self.gram - other.gram, self.projected - other.projected)
+def _multiply_block(phi: Any, targets: Any, gram: Any, projected: Any) -> None:
+    """ΦᵀΦ, its upper triangle, and ΦᵀY of a block of rows."""
+    n_rows, k = phi.shape
+    q = targets.shape[1]
+    syrk(LOWER, PLAIN, k, n_rows, 1.0, phi, k, 0.0, gram, k)
+    if q == 1:
+        gemv(PLAIN, k, n_rows, 1.0, phi, k, targets, 1, 0.0, projected, 1)
+    else:
+        gemm(PLAIN, TRANSPOSED, q, k, n_rows, 1.0, targets, q, phi, k, 0.0, projected, q)
 
 
-def products(
-    evaluate: Callable[[Floats, Floats], Floats],
-    inputs: Floats,
-    targets: Floats,
-    buffer: Floats,
-    scratch: Floats | None = None,
-    out: Array | None = None,
-) -> Products:
-    """Form ΦᵀΦ and ΦᵀY in float64 while the features are made block by block.
+def _add_block(block_gram: Any, block_projected: Any, gram: Any, projected: Any) -> None:
+    """Add the products of a block of rows to those of a training part."""
+    k, q = projected.shape
+    share = 1.0 / k
+    for i in range(k):
+        for j in range(i, k):
+            gram[i, j] += share * block_gram[i, j]
+        for j in range(q):
+            projected[i, j] += block_projected[i, j]
 
-    With validation folds as contiguous segments of rows, one call per segment passes over the data once: all rows are
-    the sum of the segments, a training part is that sum less the fold.
+
+def _fold_products(
+    inputs: Any,
+    targets: Any,
+    weights: Any,
+    phases: Any,
+    amplitude: Any,
+    folds: Any,
+    block: Any,
+    columns: Any,
+    block_gram: Any,
+    block_projected: Any,
+    grams: Any,
+    projected: Any,
+) -> None:
+    """Cosine features at the rows of every validation fold, and the products of every fold's training part.
+
+    The samples of the f folds come first. What all training parts share, the samples of no fold, is made once; then
+    every fold is added to the training parts of the others.
 
     Parameters
     ----------
-    evaluate
-        ``evaluate(inputs, out)`` fills and returns ``out``, the features of some samples; a sample may have several
-        rows (vector-valued features), which lie together.
-    inputs : (n, d)
-    targets : (n·rows_per_sample, q)
-        In the type of the features, float64 or float32.
-    buffer : (n_buffer, k)
-        Overwritten. With a row for every target it holds all features at the end, else it is reused for each block.
-    scratch : (k, k)
-        Overwritten; in the type of the features. A fresh array when None.
-    out : (k, k)
-        Overwritten with the Gram matrix; in float64. A fresh array when None.
-
-    Returns
-    -------
-    Products
-        In float64 also for float32 features, whose blocks are summed in float64; zeros when there are no samples.
+    inputs : (n_samples, d)
+        In the type of the features, like the targets.
+    targets : (n_samples·n_blocks, q)
+    weights : (d, n_blocks·k)
+        With the phases (n_blocks·k,) as in `drawn.Features`.
+    amplitude : (n_blocks,)
+    folds : (f, fold_rows, k)
+        Filled with the folds' features.
+    block, columns, block_gram, block_projected : (n_rows, k), (d + 2, n_blocks·k), (k, k), (k, q)
+        Overwritten; in the type of the features.
+    grams : (f, k, k)
+        Overwritten; in float64. The upper triangles become those of ΦᵀΦ/k, the lower ones mean nothing.
+    projected : (f, k, q)
+        Overwritten with ΦᵀY; in float64.
     """
-    n_samples, n_features = len(inputs), buffer.shape[1]
-    rows_per_sample = len(targets) // max(n_samples, 1)
-    if rows_per_sample * n_samples != len(targets) or len(buffer) < rows_per_sample:
-        raise ValueError(
-            f"targets must have the same number of rows for each of the {n_samples} samples, and buffer at least that "
-            f"number; got {len(targets)} and {len(buffer)} rows"
-        )
-    keep = len(buffer) >= len(targets)
-    step = max(1, min(BLOCK_ROWS, len(buffer)) // max(rows_per_sample, 1))
-    scratch = np.empty((n_features, n_features), buffer.dtype) if scratch is None else scratch
-    total = Products(
-        np.empty((n_features, n_features)) if out is None else out, np.zeros((n_features, targets.shape[1]))
-    )
-    if n_samples == 0:
-        total.gram[:] = 0.0
-    for start in range(0, n_samples, step):
-        rows = slice(start * rows_per_sample, min(start + step, n_samples) * rows_per_sample)
-        place = rows if keep else slice(0, rows.stop - rows.start)
-        features = evaluate(inputs[start : start + step], buffer[place])
-        block = gram(features, scratch)
-        # A pass over the Gram matrix costs as much as a small block's features: the first is written, not added.
-        if start == 0:
-            np.copyto(total.gram, block)
-        else:
-            np.add(total.gram, block, out=total.gram)
-        np.add(total.projected, features.T @ targets[rows], out=total.projected)
-    return total
+    n_folds, fold_rows, k = folds.shape
+    n_samples, n_inputs = inputs.shape
+    n_blocks = len(amplitude)
+    for i in range(n_inputs):
+        columns[i] = weights[i]
+    columns[n_inputs] = phases
+    for i in range(n_blocks):
+        columns[n_inputs + 1, i * k : (i + 1) * k] = math.sqrt(amplitude[i])
+    grams[0] = 0.0
+    projected[0] = 0.0
+    fold_samples, step = fold_rows // n_blocks, len(block) // n_blocks
+    for fold in range(-1, n_folds):  # -1: the samples of no fold
+        first = (n_folds if fold < 0 else fold) * fold_samples
+        last = n_samples if fold < 0 else first + fold_samples
+        for start in range(first, last, step):
+            stop = min(start + step, last)
+            place = (start - first) * n_blocks
+            rows = block if fold < 0 else folds[fold, place:]
+            rows = rows[: (stop - start) * n_blocks]
+            make_block(inputs[start:stop], columns, rows)
+            if fold < 0 or n_folds > 1:  # a single fold's own products belong to nobody
+                multiply_block(rows, targets[start * n_blocks : stop * n_blocks], block_gram, block_projected)
+            for part in range(n_folds):
+                if part == 0 if fold < 0 else part != fold:
+                    add_block(block_gram, block_projected, grams[part], projected[part])
+        if fold < 0:
+            for part in range(1, n_folds):
+                grams[part] = grams[0]
+                projected[part] = projected[0]
+
+
+# Helpers become part of their caller: of several copies of a function, whose products may be fused differently, the
+# process that compiles could run another than those that load.
+cosine_inlined, make_block, multiply_block, add_block = (
+    compiled(helper, fastmath={"contract"}, forceinline=True)
+    for helper in (_cosine_rows, _make_block, _multiply_block, _add_block)
+)
+fold_products: Any = compiled(_fold_products, fastmath={"contract"}) if lapack.AVAILABLE else None

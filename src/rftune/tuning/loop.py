@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass
-from queue import SimpleQueue
 from time import perf_counter
 from typing import Annotated, Any, Literal
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 from rftune.data import Array, Dataset
 from rftune.features.settings import FeatureSettings
 from rftune.progress import Progress
 from rftune.settings import Field
 from rftune.tuning.noise import BlockNoise
-from rftune.tuning.objective import Objective, ObjectiveSettings, Workspace
+from rftune.tuning.objective import Objective, ObjectiveSettings
 from rftune.tuning.optimiser import OPTIMISERS, EnsembleCollapse, Info, Optimiser, Problem
-
-EnsembleMap = Callable[[Array, np.random.Generator], Array]
+from rftune.tuning.workers import EnsembleMap, Workers, worker_pool
 
 
 class TuningSettings(ObjectiveSettings):
@@ -140,32 +134,6 @@ def tune(
         n_restarts += 1
 
 
-@contextmanager
-def worker_pool(objective: Objective, n_workers: int) -> Iterator[EnsembleMap]:
-    """Evaluate ensembles on threads, one BLAS thread and one workspace each.
-
-    Every member has a generator of its own, spawned in order, so the number of workers changes no digit.
-    """
-    workspaces: SimpleQueue[Workspace] = SimpleQueue()
-    for _ in range(n_workers):
-        workspaces.put(Workspace(objective))
-
-    def evaluate_member(parameters: Array, rng: np.random.Generator) -> Array:
-        workspace = workspaces.get()
-        try:
-            return objective.evaluate(parameters, rng, workspace)
-        finally:
-            workspaces.put(workspace)
-
-    with threadpool_limits(1), ThreadPoolExecutor(n_workers) as pool:
-        over_members: Callable[..., Iterator[Array]] = map if n_workers == 1 else pool.map  # no thread for one worker
-
-        def evaluate(ensemble: Array, rng: np.random.Generator) -> Array:
-            return np.stack(list(over_members(evaluate_member, ensemble, rng.spawn(len(ensemble)))))
-
-        yield evaluate
-
-
 def _attempt(
     data: Dataset,
     features: FeatureSettings,
@@ -180,13 +148,13 @@ def _attempt(
     with worker_pool(objective, n_workers) as evaluate:
         problem = Problem(
             target=objective.target,
-            noise=BlockNoise.from_covariances(objective.noise_covariances(problem_rng)),
+            noise=BlockNoise.from_covariances(objective.noise_covariances(problem_rng, evaluate)),
             prior_mean=objective.structure.prior_mean,
             prior_std=objective.structure.prior_std,
         )
         history, failure = _run(problem, settings, run_rng, evaluate, progress)
-        parameters = _chosen(history, objective, problem, settings, check_rng)
-        share = _signal_share(objective, parameters, settings.fresh_draws, check_rng)
+        parameters = _chosen(history, problem, settings, check_rng, evaluate)
+        share = _signal_share(objective, parameters, settings.fresh_draws, check_rng, evaluate)
     return parameters, history, share, failure or _trap(share, parameters, settings)
 
 
@@ -240,28 +208,25 @@ def _on_plateau(misfits: list[float], settings: TuningSettings) -> bool:
 
 
 def _chosen(
-    history: History, objective: Objective, problem: Problem, settings: TuningSettings, rng: np.random.Generator
+    history: History, problem: Problem, settings: TuningSettings, rng: np.random.Generator, workers: Workers
 ) -> Array:
     """The ensemble mean that is the result; candidates are compared on the same fresh draws."""
     if settings.result == "final":
         return np.asarray(history.means[-1])
     seeds = rng.integers(2**63, size=settings.fresh_draws)
-    workspace = Workspace(objective)
-
-    def loss(parameters: Array) -> float:
-        draws = (objective.evaluate(parameters, np.random.default_rng(seed), workspace) for seed in seeds)
-        losses = [problem.misfit(draw) if np.isfinite(draw).all() else np.inf for draw in draws]
-        return float(np.mean(losses))
-
-    return np.asarray(history.means[int(np.argmin([loss(mean) for mean in history.means]))])
+    points = np.repeat(history.means, len(seeds), axis=0)
+    draws = workers.each(points, (np.random.default_rng(seed) for _ in history.means for seed in seeds))
+    losses = [problem.misfit(draw) if np.isfinite(draw).all() else np.inf for draw in draws]
+    return np.asarray(history.means[int(np.argmin(np.reshape(losses, (-1, len(seeds))).mean(axis=1)))])
 
 
-def _signal_share(objective: Objective, parameters: Array, n_draws: int, rng: np.random.Generator) -> float:
+def _signal_share(
+    objective: Objective, parameters: Array, n_draws: int, rng: np.random.Generator, evaluate: EnsembleMap
+) -> float:
     """Mean square of the validation mean over fresh draws, as a share of the validation outputs' mean square."""
     power = float(np.mean(objective.validation_part(objective.target) ** 2))
-    workspace = Workspace(objective)
-    draws = [objective.evaluate(parameters, stream, workspace) for stream in rng.spawn(n_draws)]
-    predicted = float(np.mean(objective.validation_part(np.stack(draws)) ** 2))
+    draws = evaluate(np.tile(parameters, (n_draws, 1)), rng)
+    predicted = float(np.mean(objective.validation_part(draws) ** 2))
     return predicted / power if power > 0 else 1.0
 
 

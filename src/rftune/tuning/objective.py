@@ -7,6 +7,7 @@ eq. pto_rf_hyp). The data are scaled beforehand (`scaling.Scaling`), so the obse
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -17,13 +18,15 @@ from rftune import memory
 from rftune.data import Array, Dataset
 from rftune.features import kernels
 from rftune.features.drawn import Features
+from rftune.features.products import BLOCK_ROWS, Products, products
 from rftune.features.settings import FeatureSettings
-from rftune.regression import weight_space
+from rftune.regression import held_out, weight_space
 from rftune.settings import Field, Settings
 
 # Beyond this ratio of output variance to noise variance float32 Gram matrices lose the noise: their rounding, about
 # 1e-7 of the largest eigenvalue, reaches the size of the identity that is added to them.
 FLOAT32_MAX_SIGNAL_TO_NOISE = 1e4
+UNIT = np.ones(1)  # amplitude of shared features while they are made
 
 
 class ObjectiveSettings(Settings):
@@ -75,17 +78,39 @@ class ObjectiveSettings(Settings):
 
 
 class Workspace:
-    """Buffers of one worker: fresh memory costs more than the arithmetic that fills it."""
+    """Buffers of one worker: fresh memory costs more than the arithmetic that fills it.
+
+    Attributes
+    ----------
+    folds : (n_folds, fold_rows, n_features)
+        Features at the rows of every validation fold; these and the next four are in the type of the features.
+    block : (n_rows, n_features)
+        Features at other rows, a block of them at a time.
+    columns : (n_inputs + 2, n_blocks·n_features)
+    block_gram : (n_features, n_features)
+    block_projected : (n_features, n_targets)
+    grams : (n_folds, n_features, n_features)
+        Of every training part; these and the next two are in float64.
+    projected : (n_folds, n_features, n_targets)
+    fold_gram : (n_features, n_features)
+    for_products
+        What `kernels.fold_products` fills, in its order.
+    """
 
     def __init__(self, objective: Objective) -> None:
-        n_features = objective.settings.n_features
-        fold_rows = len(objective.data.inputs[objective.folds[0]]) * objective.n_blocks
-        block_rows = max(kernels.BLOCK_ROWS, objective.n_blocks)
-        self.folds = [np.empty((fold_rows, n_features), objective.dtype) for _ in objective.folds]
-        self.rest: NDArray[Any] = np.empty((block_rows, n_features), objective.dtype)
-        self.scratch: NDArray[Any] = np.empty((n_features, n_features), objective.dtype)
+        n_features, n_folds, dtype = objective.settings.n_features, len(objective.folds), objective.dtype
+        n_blocks, n_targets = objective.n_blocks, objective.targets.shape[1]
+        fold_rows = len(objective.data.inputs[objective.folds[0]]) * n_blocks
+        self.folds: NDArray[Any] = np.empty((n_folds, fold_rows, n_features), dtype)
+        self.block: NDArray[Any] = np.empty((max(BLOCK_ROWS, n_blocks), n_features), dtype)
+        self.columns: NDArray[Any] = np.empty((objective.data.n_inputs + 2, n_blocks * n_features), dtype)
+        self.block_gram: NDArray[Any] = np.empty((n_features, n_features), dtype)
+        self.block_projected: NDArray[Any] = np.empty((n_features, n_targets), dtype)
+        self.grams = np.empty((n_folds, n_features, n_features))
+        self.projected = np.empty((n_folds, n_features, n_targets))
         self.fold_gram = np.empty((n_features, n_features))
-        self.training_grams = np.empty((len(objective.folds), n_features, n_features))
+        made_with = (self.block, self.columns, self.block_gram, self.block_projected)
+        self.for_products = (self.folds, *made_with, self.grams, self.projected)
 
 
 class Objective:
@@ -116,8 +141,10 @@ class Objective:
         self.output_variance: Array = data.outputs.var(axis=0)
         self.dtype = np.dtype(settings.precision)
         self._check_precision()
-        self._inputs = self.data.inputs.astype(self.dtype)
-        self._outputs = self.data.outputs.astype(self.dtype)
+        self.inputs = np.array(self.data.inputs, self.dtype, order="C")
+        outputs = np.array(self.data.outputs, self.dtype, order="C")
+        # in the layout of the features: a row per feature row
+        self.targets = outputs.reshape(-1, 1) if features.outputs == "native" else outputs
         self.target = np.concatenate([self._observation(fold) for fold in self.folds])
 
     @property
@@ -167,60 +194,80 @@ class Objective:
         workspace = workspace or Workspace(self)
         with np.errstate(over="ignore", invalid="ignore"):
             drawn = self.draw_features(parameters, rng)
-            if not (np.isfinite(drawn.weights).all() and np.isfinite(drawn.amplitude).all()):
-                return np.full(self.n_data, np.nan)
-            try:
-                return self._stacked_rows(drawn, workspace)
-            except np.linalg.LinAlgError:
-                return np.full(self.n_data, np.nan)
+            if drawn.feature_map.is_cosine and kernels.fold_products is not None:
+                values = self._without_lock(drawn, workspace)
+                if values is not None:
+                    return values
+            return self._plainly(drawn, workspace)
 
-    def _stacked_rows(self, drawn: Features, workspace: Workspace) -> Array:
-        """G(u) for one draw of features, made in one pass over the data."""
+    def _without_lock(self, drawn: Features, workspace: Workspace) -> Array | None:
+        """G(u) for one draw of cosine features, in compiled code; None where the linear algebra fails."""
+        native, values = drawn.outputs == "native", np.empty(self.n_data)
+        inputs, draw = (self.inputs, self.targets), (drawn.weights, drawn.biases, drawn.amplitude if native else UNIT)
+        kernels.fold_products(*inputs, *draw, *workspace.for_products)
+        training, fold_values = (workspace.grams, workspace.projected), (self.settings.rows == "full", values)
+        if native:
+            solved = held_out.held_out_native(*training, workspace.folds, *fold_values)
+        else:
+            solved = held_out.held_out_shared(*training, drawn.amplitude, workspace.folds, *fold_values)
+        return values if solved else None
+
+    def _plainly(self, drawn: Features, workspace: Workspace) -> Array:
+        """G(u) for one draw of any features, with NumPy and SciPy; NaN where the linear algebra fails."""
+        failed = np.full(self.n_data, np.nan)
+        if not (np.isfinite(drawn.weights).all() and np.isfinite(drawn.amplitude).all()):
+            return failed
         stacked = []
-        for training, phi in zip(self._training_products(drawn, workspace), workspace.folds, strict=True):
-            mean, coefficients, logdet = _conditioned(drawn, training, phi)
-            stacked.append(mean.ravel())
-            if self.settings.rows == "full":
-                norm = np.linalg.norm(coefficients) / np.sqrt(drawn.n_features)
-                stacked.append(np.array([norm, np.sqrt(max(logdet, 0.0))]))
+        try:
+            for training, phi in zip(self._training_products(drawn, workspace), workspace.folds, strict=True):
+                mean, coefficients, logdet = _conditioned(drawn, training, phi)
+                stacked.append(mean.ravel())
+                if self.settings.rows == "full":
+                    norm = np.linalg.norm(coefficients) / np.sqrt(drawn.n_features)
+                    stacked.append(np.array([norm, np.sqrt(max(logdet, 0.0))]))
+        except np.linalg.LinAlgError:
+            return failed
         return np.concatenate(stacked, dtype=np.float64)
 
-    def _training_products(self, drawn: Features, workspace: Workspace) -> list[kernels.Products]:
+    def _training_products(self, drawn: Features, workspace: Workspace) -> list[Products]:
         """Products of each fold's training part, in the workspace, which holds the folds' features too.
 
         What all training parts share is made once; then every fold is added to the training parts of the others.
         """
-        grams, n_folds = workspace.training_grams, len(self.folds)
+        grams, n_folds = workspace.grams, len(self.folds)
         rest = slice(self.folds[-1].stop, self.data.n_samples)
-        shared = self._products(drawn, rest, workspace.rest, workspace.scratch, grams[0])
+        shared = self._products(drawn, rest, workspace.block, workspace.block_gram, grams[0])
         grams[1:] = grams[0]
         projected = np.repeat(shared.projected[None], n_folds, axis=0)
         for index, (rows, buffer) in enumerate(zip(self.folds, workspace.folds, strict=True)):
-            own = self._products(drawn, rows, buffer, workspace.scratch, workspace.fold_gram)
+            own = self._products(drawn, rows, buffer, workspace.block_gram, workspace.fold_gram)
             for other in range(n_folds):
                 if other != index:
                     grams[other] += own.gram
                     projected[other] += own.projected
-        return [kernels.Products(*pair) for pair in zip(grams, projected, strict=True)]
+        return [Products(*pair) for pair in zip(grams, projected, strict=True)]
 
     def _products(
         self, drawn: Features, rows: slice, buffer: NDArray[Any], scratch: NDArray[Any], out: Array
-    ) -> kernels.Products:
-        return kernels.products(drawn.evaluate, self._inputs[rows], self._targets(rows), buffer, scratch, out)
+    ) -> Products:
+        targets = self.targets[rows.start * self.n_blocks : rows.stop * self.n_blocks]
+        return products(drawn.evaluate, self.inputs[rows], targets, buffer, scratch, out)
 
-    def _targets(self, rows: slice) -> NDArray[Any]:
-        """Outputs of some samples in the layout of the features: a row per feature row."""
-        outputs = self._outputs[rows]
-        return outputs.reshape(-1, 1) if self.features.outputs == "native" else outputs
-
-    def noise_covariances(self, rng: np.random.Generator) -> list[Array]:
+    def noise_covariances(
+        self, rng: np.random.Generator, evaluate: Callable[[Array, np.random.Generator], Array] | None = None
+    ) -> list[Array]:
         """Γ of each fold: Ledoit-Wolf estimate of Cov G(u†) at the prior mean u†, plus the identity.
 
         The identity is the noise of the scaled validation outputs and the paper's I₂ for the two regularising rows.
+
+        Parameters
+        ----------
+        rng
+        evaluate
+            Evaluates many points (`workers.Workers`); one after the other when None.
         """
-        workspace = Workspace(self)
-        streams = rng.spawn(self.settings.noise_draws)
-        draws = np.stack([self.evaluate(self.structure.prior_mean, stream, workspace) for stream in streams])
+        points = np.tile(self.structure.prior_mean, (self.settings.noise_draws, 1))
+        draws = (evaluate or self._evaluate_each)(points, rng)
         if not np.isfinite(draws).all():
             raise ValueError(
                 "the objective is not finite at the prior mean: check the priors and the scaling of the data"
@@ -228,6 +275,10 @@ class Objective:
         size = self.fold_rows
         blocks = [draws[:, k * size : (k + 1) * size] for k in range(len(self.folds))]
         return [ledoit_wolf(block) + np.eye(size) for block in blocks]
+
+    def _evaluate_each(self, points: Array, rng: np.random.Generator) -> Array:
+        workspace, streams = Workspace(self), rng.spawn(len(points))
+        return np.stack([self.evaluate(*pair, workspace) for pair in zip(points, streams, strict=True)])
 
 
 def ledoit_wolf(draws: Array) -> Array:
@@ -249,7 +300,7 @@ def ledoit_wolf(draws: Array) -> Array:
     return covariance
 
 
-def _conditioned(drawn: Features, training: kernels.Products, phi: NDArray[Any]) -> tuple[Array, Array, float]:
+def _conditioned(drawn: Features, training: Products, phi: NDArray[Any]) -> tuple[Array, Array, float]:
     """Posterior mean at the rows of ``phi``, coefficients β and logdet(G + I), conditioned on the training products.
 
     The training products are overwritten, and the mean is in the precision of the features.

@@ -6,6 +6,7 @@ docs/edmf.md has the equations, `kernel` the time step.
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
@@ -74,14 +75,14 @@ class Simulator:
 
     Attributes
     ----------
-    scenarios, settings
-        What it was made from.
+    scenarios, settings, n_workers
+        What it was made from; threads, whose number changes no digit.
     grid, profiles, surface, swing
         What `kernel.run` takes.
     """
 
-    def __init__(self, conditions: Scenarios, settings: Settings | None = None) -> None:
-        self.scenarios = conditions
+    def __init__(self, conditions: Scenarios, settings: Settings | None = None, n_workers: int = 1) -> None:
+        self.scenarios, self.n_workers = conditions, n_workers
         self.settings = settings or Settings()
         top = self.settings.height
         if not (conditions.inversion_height < 0.9 * top).all():
@@ -97,8 +98,16 @@ class Simulator:
     def series(self, parameters: Any) -> Array:
         """Liquid water path in g m⁻² at every step after the spin-up, (n, n_scenarios, n_times); else as `mean`."""
         checked = checked_parameters(parameters)
-        path = np.empty((len(checked) * len(self.scenarios), self.settings.n_times))
-        kernel.run(checked, self.profiles, self.surface, self.swing, self.grid, self.settings.step, path)
+        n_columns = len(checked) * len(self.scenarios)
+        path = np.empty((n_columns, self.settings.n_times))
+        prepared = self.profiles, self.surface, self.swing, self.grid, self.settings.step
+
+        def run(begin: int) -> None:
+            kernel.run(checked, *prepared, path, begin, min(begin + kernel.LANES, n_columns))
+
+        with ThreadPoolExecutor(self.n_workers) as pool:  # the kernel works on a block of columns without Python's lock
+            for _ in pool.map(run, range(0, n_columns, kernel.LANES)):
+                pass
         return GRAMS * path.reshape(len(checked), len(self.scenarios), -1)
 
     def mean(self, parameters: Any) -> Array:

@@ -144,12 +144,12 @@ def simulator_order(prior: Parameters, physical: Array) -> Array:
     return physical[:, [prior.names.index(name) for name in SIMULATED]]
 
 
-def simulator_of(data: xr.Dataset) -> Simulator:
-    """The simulator behind a data file of the suite's own."""
+def simulator_of(data: xr.Dataset, n_workers: int = 1) -> Simulator:
+    """The simulator behind a data file of the suite's own, run on so many threads."""
     from rftune.experiments.edmf import column
 
     stored = {field.name: data[f"scenario_{field.name}"].values for field in fields(Scenarios)}
-    return column.Simulator(Scenarios(**stored))
+    return column.Simulator(Scenarios(**stored), n_workers=n_workers)
 
 
 def has_simulator(data: xr.Dataset) -> bool:

@@ -370,16 +370,19 @@ def load(w: Any, s: Any, first: int, parameters: Any, profiles: Any, surface: An
 
 
 @compiled
-def run(parameters: Any, profiles: Any, surface: Any, swing: Any, grid: Any, step: float, path: Any) -> None:
-    """Integrate every parameter vector in every scenario; a column is a pair of them, scenarios running fastest.
+def run(
+    parameters: Any, profiles: Any, surface: Any, swing: Any, grid: Any, step: float, path: Any, begin: int, end: int
+) -> None:
+    """Integrate parameter vectors in scenarios; a column is a pair of them, scenarios running fastest.
 
     parameters (n, 5); profiles (9, n_levels + 2, n_scenarios), the fields from THETA to SPREAD at the start; surface
     (3, n_scenarios), SURFACE_THETA to RADIATION; swing (n_steps, 2, n_scenarios), EXCHANGE and SINKING; grid (9,
-    n_levels + 2); step in s; path (n · n_scenarios, n_times), kg m⁻², is filled at the start of the last n_times steps.
+    n_levels + 2); step in s; path (n · n_scenarios, n_times), kg m⁻², is filled at the start of the last n_times steps,
+    for the columns from number ``begin`` on that come before ``end``.
     """
-    (n_columns, n_times), n_steps = path.shape, swing.shape[0]
+    n_times, n_steps = path.shape[1], swing.shape[0]
     w, s = aligned(grid.shape[1] * STRIDE), aligned(N_SCALARS * LANES)
-    for first in range(0, n_columns, LANES):
+    for first in range(begin, end, LANES):
         load(w, s, first, parameters, profiles, surface)
         for i in range(n_steps):
             for j in range(LANES):
@@ -387,5 +390,5 @@ def run(parameters: Any, profiles: Any, surface: Any, swing: Any, grid: Any, ste
                 s[j + SINKING] = swing[i, 1, (first + j) % swing.shape[2]]
             advance(w, s, grid, step)
             if i >= n_steps - n_times:
-                for j in range(min(LANES, n_columns - first)):
+                for j in range(min(LANES, end - first)):
                     path[first + j, i - n_steps + n_times] = s[j + PATH]

@@ -57,13 +57,16 @@ def latest_runs(data: xr.Dataset, n_ensembles: int) -> Dataset:
     return Dataset(data["points"].values[chosen], data["truth"].values[chosen])
 
 
-def log_posterior_of_truth(data: xr.Dataset) -> LogDensity | None:
-    """As `log_posterior` with the simulator in the emulator's place (eq. mcmcloss); None where there is only a file."""
+def log_posterior_of_truth(data: xr.Dataset, n_workers: int = 1) -> LogDensity | None:
+    """As `log_posterior` with the simulator in the emulator's place (eq. mcmcloss); None where there is only a file.
+
+    The walkers of a chain are run on ``n_workers`` threads, whose number changes no digit.
+    """
     if not has_simulator(data):
         return None
     prior, observation = prior_of(data), data["observation"].values
     whitening = np.linalg.inv(np.linalg.cholesky(data["noise_covariance"].values))
-    simulator = simulator_of(data)
+    simulator = simulator_of(data, n_workers)
 
     def density(unconstrained: Array) -> Array:
         paths = simulator.mean(simulator_order(prior, prior.constrain(unconstrained)))
