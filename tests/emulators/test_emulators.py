@@ -23,6 +23,8 @@ def random_features(tuning=SMALL, prediction=None, **features):
 BLOCKS = {
     **{name: {"kind": name} for name in ("constant", "boosted_trees", "rbf_ridge", "quadratic")},
     "gp": {"kind": "gp"},
+    "anova": {"kind": "gp", "kernel": "anova", "correlation": "matern52"},
+    "gp_learned_noise": {"kind": "gp", "noise": "learned", "correlation": "matern32", "tuning": {"n_tune": 30}},
     "gp_sklearn": {"kind": "gp", "tuning": {"implementation": "sklearn"}},
     "untuned": random_features(tuning=None, untuned_draws=10),
     "shared": random_features(outputs="shared"),
