@@ -25,6 +25,8 @@ BLOCKS = {
     "gp": {"kind": "gp"},
     "anova": {"kind": "gp", "kernel": "anova", "correlation": "matern52"},
     "gp_learned_noise": {"kind": "gp", "noise": "learned", "correlation": "matern32", "tuning": {"n_tune": 30}},
+    "nystrom": {"kind": "gp", "kernel": "anova", "prediction": {"name": "nystrom", "n_features": 40}},
+    "fourier": {"kind": "gp", "kernel": "anova", "prediction": {"name": "fourier", "n_features": 60, "pool": 100}},
     "gp_sklearn": {"kind": "gp", "tuning": {"implementation": "sklearn"}},
     "untuned": random_features(tuning=None, untuned_draws=10),
     "shared": random_features(outputs="shared"),

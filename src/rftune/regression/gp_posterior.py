@@ -66,7 +66,7 @@ class FittedGP:
             cross = prior.matrix(points, self.inputs)
             mean = cross @ self.weights[output]
             solved = self._solve_in_place(output, cross)
-            root = _semidefinite_root(prior.matrix(points, points) - solved @ solved.T)
+            root = semidefinite_root(prior.matrix(points, points) - solved @ solved.T)
             draws[:, :, output] = mean + rng.standard_normal((n_draws, len(points))) @ root.T
         return draws
 
@@ -91,7 +91,7 @@ class FittedGP:
         return columns.T
 
 
-def _semidefinite_root(covariance: Array) -> Array:
+def semidefinite_root(covariance: Array) -> Array:
     """Root R, R Rᵀ = C, by pivoted Cholesky, which stops at the numerical rank instead of failing there."""
     factor, pivots, rank, _ = lapack.dpstrf(covariance, lower=1)
     root: Array = np.tril(factor)

@@ -38,8 +38,10 @@ def _exp_of_negative(x: Any) -> Any:
     return (1.0 + (r + r * r * series)) * power.view(np.float64)
 
 
-# Reassociation would merge the two parts of ln 2; the sums below may be reassociated, which is what vectorises them.
-_exp_numba = compiled(_exp_of_negative, ["float64(float64)"], fastmath={"contract"})
+# Reassociation would merge the two parts of ln 2; the sums below may be reassociated, which is what vectorises them. It
+# becomes part of its callers: of several copies, whose products are fused differently, the process that compiles could
+# run another than those that load.
+_exp_numba = compiled(_exp_of_negative, fastmath={"contract"}, forceinline=True)
 
 
 def _fill_rows(

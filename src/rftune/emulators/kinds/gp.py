@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from time import perf_counter
-from typing import Literal, Self
+from typing import Annotated, Literal, Self
 
 import numpy as np
 import xarray as xr
@@ -14,9 +14,10 @@ from rftune.data import Dataset, Model
 from rftune.emulators import outcomes
 from rftune.emulators.base import ScaledEmulator, Task
 from rftune.emulators.outcomes import Tuned
-from rftune.regression import exact_gp, gp_posterior
+from rftune.regression import exact_gp
 from rftune.regression.correlations import CorrelationName
 from rftune.regression.covariances import Hyperparameters, KernelName
+from rftune.regression.gp_fit import GP_FITS, GPFit
 from rftune.regression.marginal_likelihood import Prior
 from rftune.settings import Field
 
@@ -34,6 +35,9 @@ class GaussianProcess(ScaledEmulator):
         "known", description="noise variance of the data as stated, or found with the other hyperparameters"
     )
     tuning: exact_gp.SearchSettings = Field(exact_gp.SearchSettings(), description="how hyperparameters are found")
+    prediction: Annotated[GPFit, GP_FITS] = Field(
+        default_factory=GP_FITS.default, description="what predicts: all of the data, or features in their place"
+    )
 
     @model_validator(mode="after")
     def _check_implementation(self) -> Self:
@@ -49,12 +53,12 @@ class GaussianProcess(ScaledEmulator):
         return Prior(self.kernel, self.correlation, self.noise)
 
     def check(self, n_samples: int, n_inputs: int, n_outputs: int) -> None:
-        """Kernel matrix and its gradient, of which scikit-learn keeps that of every lengthscale; then the fit."""
+        """Kernel matrix and its gradient: scikit-learn keeps that of every lengthscale; then the fit."""
         n_matrices = 2 if self.tuning.implementation == "fast" else 2 + n_inputs
         n_tuned = min(n_samples, self.tuning.n_tune or n_samples)
         what = f"a Gaussian process of {n_samples} samples"
-        elements = max(n_matrices * n_tuned**2, n_outputs * n_samples**2)
-        memory.check(elements, what, "use fewer samples, or random features")
+        memory.check(n_matrices * n_tuned**2, what, "use fewer samples, or random features")
+        self.prediction.check(n_samples, n_outputs)
 
     def tune_scaled(self, scaled: Dataset, task: Task) -> Tuned:
         start = perf_counter()
@@ -81,4 +85,4 @@ class GaussianProcess(ScaledEmulator):
             noise_variances=tuned["noise_variances"].values,
             correlation=self.correlation,
         )
-        return gp_posterior.fit(scaled, hyperparameters)
+        return self.prediction.fit(scaled, hyperparameters, rng)
