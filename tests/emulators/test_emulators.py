@@ -37,6 +37,7 @@ BLOCKS = {
     "separable_sparse": random_features(family="sparse", separable=True),
     "separate": random_features(family="diagonal", outputs="separate"),
     "pruned": random_features(prediction={"n_features": 60, "pool": 100}),
+    "refined": random_features(prediction={"n_features": 60, "pool": 100, "selection": "pursuit", "n_steps": 3}),
     "separable": random_features(rank=[2, 1]),
     "chosen_rank": random_features(rank_candidates=[1, 2]),
     "chosen_ranks": random_features(outputs="separate", rank_candidates=[1, 2]),

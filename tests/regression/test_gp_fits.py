@@ -10,12 +10,15 @@ from pydantic import ValidationError
 
 import reference_gp
 from rftune.data import Array, Dataset
-from rftune.regression import cosine_basis, feature_posterior, gp_posterior
+from rftune.emulators.base import EMULATORS
+from rftune.features.drawn import Features
+from rftune.features.settings import FeatureSettings
+from rftune.regression import cosine_basis, feature_posterior, gp_posterior, weight_space
 from rftune.regression.cosine_basis import CosineBasis
 from rftune.regression.covariances import Hyperparameters, covariance
 from rftune.regression.gp_fit import GP_FITS
 from rftune.regression.nystrom import NystromBasis, greedy_points
-from rftune.regression.refinement import CosineFeatures, penalised_error, refined
+from rftune.regression.refinement import CosineFeatures, penalised_error, pursued, refined, refined_draw
 from rftune.regression.selection import SELECTIONS, pursuit, strongest
 
 NAMES = list(cosine_basis.TAILS)
@@ -254,6 +257,34 @@ def test_that_noise_in_other_units_changes_nothing() -> None:
     )
     np.testing.assert_allclose(3.0 * one.mean, other.mean, rtol=1e-6, atol=1e-6)
     np.testing.assert_allclose(3.0 * one.std, other.std, rtol=1e-6)
+
+
+@pytest.mark.parametrize("n_outputs", [1, 2])
+def test_that_a_draw_is_pursued_and_refined_towards_the_data(n_outputs: int) -> None:
+    data, rng = problem(60, n_outputs), np.random.default_rng(0)
+    settings = FeatureSettings(family="sparse")
+    structure = settings.structure(3, n_outputs)
+    variance = data.outputs.var(axis=0)
+    pool = settings.sample(structure, structure.prior_mean, 100, variance, rng)
+
+    def error(drawn: Features) -> float:
+        phi = drawn.evaluate(data.inputs) / np.sqrt(drawn.n_features)
+        y = data.outputs.ravel()
+        return float(y @ np.linalg.solve(phi @ phi.T + np.eye(len(y)), y))
+
+    kept = pursued(pool, data, 20)
+    better = refined_draw(kept, data, 5)
+    assert kept.n_features == better.n_features == 20
+    assert error(better) < error(kept) < error(pool.subset(np.arange(20)))
+    np.testing.assert_array_equal(better.weights == 0.0, kept.weights == 0.0)
+    assert weight_space.fit(better, data, 1.0).mean(data.inputs).shape == data.outputs.shape
+
+
+@pytest.mark.parametrize("prediction", [{"n_steps": 3}, {"pool": 600, "selection": "pursuit"}])
+def test_that_shared_features_are_not_refined(prediction: dict[str, object]) -> None:
+    block = {"kind": "random_features", "features": {"outputs": "shared"}, "prediction": prediction}
+    with pytest.raises(ValueError, match="for native features of the map fourier; got shared features"):
+        EMULATORS.read(block).check(100, 3, 2)
 
 
 def test_that_a_small_pool_is_refused() -> None:

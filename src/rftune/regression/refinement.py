@@ -8,8 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
-from rftune.data import Array
+from rftune.data import Array, Dataset
 from rftune.features import kernels
+from rftune.features.drawn import Features
+from rftune.regression.selection import pursuit
 from rftune.regression.weight_space import solve_native
 
 
@@ -51,6 +53,20 @@ class CosineFeatures:
 
     def _rows(self, values: Array) -> Array:
         return values.reshape(len(values) * self.n_blocks, -1)
+
+
+def pursued(drawn: Features, data: Dataset, n_kept: int) -> Features:
+    """Of a draw of native features those that `selection.pursuit` chooses, for data with unit noise."""
+    phi = drawn.evaluate(data.inputs) / np.sqrt(drawn.n_features)
+    return drawn.subset(pursuit(phi, data.outputs.ravel(), n_kept))
+
+
+def refined_draw(drawn: Features, data: Dataset, n_steps: int) -> Features:
+    """A draw of native cosine features after some steps of `refined`, for data with unit noise."""
+    scales = np.repeat(np.sqrt(drawn.amplitude / drawn.n_features), drawn.n_features)
+    features = CosineFeatures(drawn.weights, drawn.biases, scales, drawn.n_outputs)
+    found = refined(features, data.inputs, data.outputs.ravel(), n_steps)
+    return replace(drawn, weights=found.weights, biases=found.phases)
 
 
 def refined(features: CosineFeatures, inputs: Array, outputs: Array, n_steps: int) -> CosineFeatures:
