@@ -51,12 +51,15 @@ class FeaturePosterior:
         Posterior mean of w, per output (n_features,).
     chol_lower
         Per output the lower Cholesky factor of the precision of w, (n_features, n_features).
+    noise_variances : (n_outputs,)
+        Of the data.
     n_inputs
     """
 
     bases: tuple[Basis, ...]
     coefficients: tuple[Array, ...]
     chol_lower: tuple[Array, ...]
+    noise_variances: Array
     n_inputs: int
 
     def mean(self, inputs: Array) -> Array:
@@ -127,7 +130,7 @@ def fit(bases: tuple[Basis, ...], data: Dataset, noise_variances: Array) -> Feat
         for basis, column, noise in zip(bases, data.outputs.T, noise_variances, strict=True)
     ]
     coefficients, factors = zip(*fits, strict=True)
-    return FeaturePosterior(bases, coefficients, factors, data.n_inputs)
+    return FeaturePosterior(bases, coefficients, factors, noise_variances, data.n_inputs)
 
 
 def _solve(phi: Array, output: Array) -> tuple[Array, Array]:

@@ -136,7 +136,10 @@ class Effects:
 def _parts(model: Model) -> tuple[Scaling, FittedGP]:
     """Scaling and posterior of a model in physical coordinates."""
     if not isinstance(model, ScaledModel) or not isinstance(model.model, FittedGP):
-        raise ValueError(f"effects are those of a fitted emulator of kind gp; got {type(model).__name__}")
+        raise ValueError(
+            f"effects are those of a fitted emulator of kind gp, with prediction exact and intervals as_fitted; got "
+            f"{type(model).__name__}"
+        )
     if model.scaling.input_root is not None:
         raise ValueError("whitened inputs mix the physical ones: fit the Gaussian process with inputs: standardised")
     return model.scaling, model.model

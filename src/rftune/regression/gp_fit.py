@@ -6,6 +6,7 @@ To add a fit: a file in ``gp_fits``.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from typing import ClassVar
 
 import numpy as np
 
@@ -17,6 +18,8 @@ from rftune.settings import Choice, Registry
 
 class GPFit(Choice, ABC):
     """How the posterior at given hyperparameters is formed."""
+
+    leaves_one_out: ClassVar[bool] = True  # whether errors without a data point have a closed form
 
     @abstractmethod
     def fit(self, data: Dataset, hyperparameters: Hyperparameters, rng: np.random.Generator) -> Model:

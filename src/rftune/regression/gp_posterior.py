@@ -35,6 +35,12 @@ class FittedGP:
     weights: Array
     chol_lower: tuple[Array, ...]
 
+    @property
+    def noise_variances(self) -> Array:
+        """Of the data, (n_outputs,)."""
+        noises: Array = self.hyperparameters.noise_variances
+        return noises
+
     def mean(self, inputs: Array) -> Array:
         """Posterior mean, (n_samples, n_outputs)."""
         points = as_matrix("inputs", inputs, n_columns=self.inputs.shape[1])

@@ -40,11 +40,15 @@ class GaussianProcess(ScaledEmulator):
     )
 
     @model_validator(mode="after")
-    def _check_implementation(self) -> Self:
+    def _check_combinations(self) -> Self:
         if self.tuning.implementation == "sklearn" and self._prior != Prior():
             raise ValueError(
                 "implementation sklearn is there for kernel ard, correlation squared_exponential and noise known: use "
                 "implementation fast"
+            )
+        if self.intervals == "leave_one_out" and not self.prediction.leaves_one_out:
+            raise ValueError(
+                f"intervals leave_one_out have no closed form with {self.prediction.kind_name()}: use folds"
             )
         return self
 

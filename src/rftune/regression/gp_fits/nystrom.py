@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -16,6 +16,8 @@ from rftune.settings import Field
 
 class Nystrom(GPFit):
     """Nyström features: of the kernel what some of the training points explain; the rest is added to the variance."""
+
+    leaves_one_out: ClassVar[bool] = False  # what is added to the variance is not of the fit to the data
 
     n_features: int = Field(1000, ge=1, le=100_000, description="training points that features stand on")
     points: Literal["random", "greedy"] = Field(
