@@ -23,6 +23,10 @@ def random_features(tuning=SMALL, prediction=None, **features):
 BLOCKS = {
     **{name: {"kind": name} for name in ("constant", "boosted_trees", "rbf_ridge", "quadratic")},
     "gp": {"kind": "gp"},
+    "anova": {"kind": "gp", "kernel": "anova", "correlation": "matern52"},
+    "gp_learned_noise": {"kind": "gp", "noise": "learned", "correlation": "matern32", "tuning": {"n_tune": 30}},
+    "nystrom": {"kind": "gp", "kernel": "anova", "prediction": {"name": "nystrom", "n_features": 40}},
+    "fourier": {"kind": "gp", "kernel": "anova", "prediction": {"name": "fourier", "n_features": 60, "pool": 100}},
     "gp_sklearn": {"kind": "gp", "tuning": {"implementation": "sklearn"}},
     "untuned": random_features(tuning=None, untuned_draws=10),
     "shared": random_features(outputs="shared"),
@@ -33,6 +37,7 @@ BLOCKS = {
     "separable_sparse": random_features(family="sparse", separable=True),
     "separate": random_features(family="diagonal", outputs="separate"),
     "pruned": random_features(prediction={"n_features": 60, "pool": 100}),
+    "refined": random_features(prediction={"n_features": 60, "pool": 100, "selection": "pursuit", "n_steps": 3}),
     "separable": random_features(rank=[2, 1]),
     "chosen_rank": random_features(rank_candidates=[1, 2]),
     "chosen_ranks": random_features(outputs="separate", rank_candidates=[1, 2]),

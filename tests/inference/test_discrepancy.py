@@ -12,6 +12,7 @@ from rftune.inference import discrepancy
 from rftune.regression import exact_gp as gp
 from rftune.regression import gp_posterior
 from rftune.regression import weight_space as regression
+from rftune.regression.leave_one_out import leave_one_out
 from rftune.regression.scaled import ScaledModel
 from rftune.scaling import Scaling
 from rftune.settings import Normal
@@ -46,7 +47,7 @@ def test_that_leaving_a_run_out_is_fitting_without_it(kind):
     runs = runs_of(15, NOISE)
     scaling = Scaling.of(runs, NOISE)  # of all runs: coordinates are no part of the fit
     scaled = scaling.scale(runs)
-    errors, covariances = discrepancy.leave_one_out(ScaledModel(scaling, FITS[kind](scaled)), runs, NOISE)
+    errors, covariances = leave_one_out(ScaledModel(scaling, FITS[kind](scaled)), runs, NOISE)
     for left in (0, 6, 14):
         rest = np.arange(15) != left
         without = FITS[kind](Dataset(scaled.inputs[rest], scaled.outputs[rest])).predict(scaled.inputs[left : left + 1])
@@ -59,7 +60,7 @@ def test_that_a_model_of_other_noise_is_refused():
     scaling = Scaling.of(runs, NOISE)
     model = ScaledModel(scaling, FITS["gp"](scaling.scale(runs)))
     with pytest.raises(ValueError, match="must be below the noise"):
-        discrepancy.leave_one_out(model, runs, 1e-3 * NOISE)
+        leave_one_out(model, runs, 1e-3 * NOISE)
 
 
 class Blind:

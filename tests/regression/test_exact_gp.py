@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 from pydantic import ValidationError
@@ -135,8 +137,11 @@ def test_that_posterior_equals_the_textbook(n_samples: int, n_inputs: int, n_out
     points = np.random.default_rng(8).standard_normal((40, n_inputs))
     fitted = gp_posterior.fit(data, hyperparameters)
     prediction = fitted.predict(points)
-    for output, (variance, lengthscales) in enumerate(hyperparameters.per_output()):
-        mean, covariance = reference_gp.posterior(data.inputs, data.outputs[:, output], variance, lengthscales, points)
+    for output, prior in enumerate(hyperparameters.covariances()):
+        kernel = partial(
+            reference_gp.squared_exponential, variance=prior.amplitude_variance, lengthscales=prior.lengthscales
+        )
+        mean, covariance = reference_gp.posterior(kernel, data.inputs, data.outputs[:, output], points)
         np.testing.assert_allclose(prediction.mean[:, output], mean, rtol=1e-10, atol=1e-10)
         np.testing.assert_allclose(
             prediction.covariance[:, output, output], np.diagonal(covariance), rtol=1e-10, atol=1e-10
@@ -189,8 +194,11 @@ def test_that_samples_have_the_joint_posterior_mean_and_covariance() -> None:
     n_draws = 20_000
     draws = gp_posterior.fit(data, hyperparameters).sample(points, n_draws, np.random.default_rng(5))
     assert draws.shape == (n_draws, 5, 2)
-    for output, (variance, lengthscales) in enumerate(hyperparameters.per_output()):
-        mean, covariance = reference_gp.posterior(data.inputs, data.outputs[:, output], variance, lengthscales, points)
+    for output, prior in enumerate(hyperparameters.covariances()):
+        kernel = partial(
+            reference_gp.squared_exponential, variance=prior.amplitude_variance, lengthscales=prior.lengthscales
+        )
+        mean, covariance = reference_gp.posterior(kernel, data.inputs, data.outputs[:, output], points)
         std = np.sqrt(np.diagonal(covariance))
         # five standard errors; that of a covariance is at most √2 σ_i σ_j / √n
         assert (np.abs(draws[:, :, output].mean(axis=0) - mean) < 5 * std / np.sqrt(n_draws)).all()

@@ -187,8 +187,8 @@ def test_that_a_changed_setting_reruns_what_depends_on_it(
             id="tuning code reruns the random features, not the data and not the Gaussian process",
         ),
         pytest.param(
-            "src/rftune/regression/exact_gp.py",
-            replaced("_PANEL = 64", "_PANEL = 65"),
+            "src/rftune/regression/covariances.py",
+            replaced("PANEL = 64", "PANEL = 65"),
             stages("tune", "predict", "analyse", emulators=("gp",)) | drawn("F1", "T2_csv", "T2", "verdicts", "report"),
             id="code of the Gaussian process reruns it alone",
         ),

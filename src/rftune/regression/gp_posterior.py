@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -10,7 +10,8 @@ import numpy as np
 from scipy.linalg import blas, lapack
 
 from rftune.data import Array, Dataset, Prediction, as_matrix
-from rftune.regression.exact_gp import Hyperparameters, cholesky_in_place, exponent_factors, exponentiate, kernel
+from rftune.regression.covariances import Covariance, Hyperparameters
+from rftune.regression.marginal_likelihood import cholesky_in_place
 
 _PREDICTION_ELEMENTS = 4_000_000  # entries of one block of cross-covariances, 32 MB
 
@@ -24,15 +25,21 @@ class FittedGP:
     inputs : (n_samples, n_inputs)
         Training inputs.
     weights : (n_outputs, n_samples)
-        (K_l + I)⁻¹ y_l.
+        (K_l + σ_l² I)⁻¹ y_l.
     chol_lower
-        Per output the lower Cholesky factor of K_l + I, (n_samples, n_samples); the upper part is undefined.
+        Per output the lower Cholesky factor of K_l + σ_l² I, (n_samples, n_samples); the upper part is undefined.
     """
 
     hyperparameters: Hyperparameters
     inputs: Array
     weights: Array
     chol_lower: tuple[Array, ...]
+
+    @property
+    def noise_variances(self) -> Array:
+        """Of the data, (n_outputs,)."""
+        noises: Array = self.hyperparameters.noise_variances
+        return noises
 
     def mean(self, inputs: Array) -> Array:
         """Posterior mean, (n_samples, n_outputs)."""
@@ -61,25 +68,28 @@ class FittedGP:
         if n_draws < 1:
             raise ValueError(f"n_draws must be at least 1; got {n_draws}")
         draws = np.empty((n_draws, len(points), len(self.weights)))
-        for output, (variance, lengthscales) in enumerate(self.hyperparameters.per_output()):
-            cross = kernel(points, self.inputs, variance, lengthscales)
+        for output, prior in enumerate(self._covariances):
+            cross = prior.matrix(points, self.inputs)
             mean = cross @ self.weights[output]
             solved = self._solve_in_place(output, cross)
-            root = _semidefinite_root(kernel(points, points, variance, lengthscales) - solved @ solved.T)
+            root = semidefinite_root(prior.matrix(points, points) - solved @ solved.T)
             draws[:, :, output] = mean + rng.standard_normal((n_draws, len(points))) @ root.T
         return draws
 
     @cached_property
-    def _right_factors(self) -> list[Array]:
-        return [exponent_factors(self.inputs / scales)[1] for scales in self.hyperparameters.lengthscales]
+    def _covariances(self) -> list[Covariance]:
+        return self.hyperparameters.covariances()
+
+    @cached_property
+    def _with_training(self) -> list[Callable[[Array], Array]]:
+        return [covariance.against(self.inputs) for covariance in self._covariances]
 
     def _cross_blocks(self, points: Array) -> Iterator[tuple[slice, int, Array]]:
         """Prior covariances of points and training inputs in blocks of bounded size, with their rows and output."""
         size = max(1, _PREDICTION_ELEMENTS // len(self.inputs))
         for rows in (slice(start, start + size) for start in range(0, len(points), size)):
-            for output, (variance, lengthscales) in enumerate(self.hyperparameters.per_output()):
-                left, _ = exponent_factors(points[rows] / lengthscales)
-                yield rows, output, exponentiate(left @ self._right_factors[output].T, variance)
+            for output, with_training in enumerate(self._with_training):
+                yield rows, output, with_training(points[rows])
 
     def _solve_in_place(self, output: int, cross: Array) -> Array:
         """Rows L⁻¹ k(x) in the memory of the rows k(x)."""
@@ -87,7 +97,7 @@ class FittedGP:
         return columns.T
 
 
-def _semidefinite_root(covariance: Array) -> Array:
+def semidefinite_root(covariance: Array) -> Array:
     """Root R, R Rᵀ = C, by pivoted Cholesky, which stops at the numerical rank instead of failing there."""
     factor, pivots, rank, _ = lapack.dpstrf(covariance, lower=1)
     root: Array = np.tril(factor)
@@ -101,9 +111,11 @@ def fit(data: Dataset, hyperparameters: Hyperparameters) -> FittedGP:
     if shape != expected:
         raise ValueError(f"lengthscales must be {expected} for these data; got {shape}: tune on the same columns")
     weights, factors = [], []
-    for column, (variance, lengthscales) in zip(data.outputs.T, hyperparameters.per_output(), strict=True):
-        matrix = kernel(data.inputs, data.inputs, variance, lengthscales)
-        np.einsum("ii->i", matrix)[:] = variance + 1.0
+    noises = hyperparameters.noise_variances
+    for column, covariance, noise in zip(data.outputs.T, hyperparameters.covariances(), noises, strict=True):
+        matrix = np.empty((data.n_samples, data.n_samples))
+        covariance.fill_upper(data.inputs, matrix)
+        np.einsum("ii->i", matrix)[:] += noise
         factors.append(cholesky_in_place(matrix))
         weights.append(lapack.dpotrs(factors[-1], column, lower=1)[0])
     return FittedGP(hyperparameters, data.inputs, np.array(weights), tuple(factors))

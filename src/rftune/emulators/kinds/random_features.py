@@ -19,8 +19,9 @@ from rftune.emulators.outcomes import Tuned
 from rftune.emulators.per_output import SideBySide, columns
 from rftune.features.distribution import Structure
 from rftune.features.settings import FeatureSettings
-from rftune.regression import weight_space
+from rftune.regression import refinement, weight_space
 from rftune.regression.scaled import ScaledModel
+from rftune.regression.selection import SelectionName
 from rftune.settings import Field, Settings
 from rftune.tuning import loop
 
@@ -30,8 +31,12 @@ class PredictionSettings(Settings):
 
     n_features: int = Field(500, ge=1, description="M', features for prediction")
     pool: int | None = Field(
-        None, ge=1, description="features that are drawn and of which the M' strongest are kept; null draws M'"
+        None, ge=1, description="features that are drawn and of which the best M' are kept; null draws M'"
     )
+    selection: SelectionName = Field(
+        "strongest", description="of a pool: by coefficients in a fit of all; or one after the other, by what each adds"
+    )
+    n_steps: int = Field(0, ge=0, le=10_000, description="gradient steps that refine frequencies and phases")
 
     @model_validator(mode="after")
     def _check_pool(self) -> Self:
@@ -66,6 +71,7 @@ class RandomFeatures(ScaledEmulator):
         if composite is not None:
             return composite.check(n_samples, n_inputs, n_outputs)
         self.features.structure(n_inputs, n_outputs)
+        self._check_prediction()
         self.prediction.check(n_samples * (n_outputs if self.features.outputs == "native" else 1))
         if self.tuning is None:
             return None
@@ -76,6 +82,15 @@ class RandomFeatures(ScaledEmulator):
                 f"singular: use precision float64"
             )
         return None
+
+    def _check_prediction(self) -> None:
+        """Only native cosine features are pursued or refined."""
+        is_plain = self.prediction.n_steps == 0 and self.prediction.selection == "strongest"
+        if not is_plain and (self.features.outputs == "shared" or not self.features.map.is_cosine):
+            raise ValueError(
+                f"selection pursuit and n_steps are for native features of the map fourier; got "
+                f"{self.features.outputs} features of the map {self.features.map.kind_name()}: leave them out"
+            )
 
     def tune(self, task: Task) -> Tuned:
         composite = self._composite()
@@ -102,8 +117,12 @@ class RandomFeatures(ScaledEmulator):
             scaled.outputs.var(axis=0),
             rng,
         )
-        if self.prediction.pool is not None:
+        if self.prediction.pool is not None and self.prediction.selection == "strongest":
             drawn = weight_space.strongest(drawn, scaled, 1.0, self.prediction.n_features)
+        elif self.prediction.pool is not None:
+            drawn = refinement.pursued(drawn, scaled, self.prediction.n_features)
+        if self.prediction.n_steps:
+            drawn = refinement.refined_draw(drawn, scaled, self.prediction.n_steps)
         return weight_space.fit(drawn, scaled, noise=1.0)
 
     def _as_while_tuning(self) -> RandomFeatures:

@@ -21,7 +21,7 @@ from rftune.data import Array, Dataset
 from rftune.experiments.complexity.settings import ComplexitySettings, Sizes
 from rftune.features.drawn import Features
 from rftune.features.maps.fourier import Fourier
-from rftune.regression import exact_gp as gp
+from rftune.regression import covariances
 from rftune.regression import weight_space as regression
 
 OPERATIONS = ("space", "assembly", "cholesky", "mean", "covariance")
@@ -66,7 +66,8 @@ def plan(settings: ComplexitySettings) -> Iterator[tuple[str, str, Sizes]]:
 def gaussian_process(settings: ComplexitySettings, sizes: Sizes, rng: np.random.Generator) -> Measured:
     """Dense vector-valued GPR."""
     scales = rng.uniform(1.0, 2.0, (sizes.n_outputs, settings.n_inputs))
-    unit = np.ones(settings.n_inputs)
+    ones = np.ones(settings.n_inputs)
+    unit = covariances.covariance("squared_exponential", 1.0, ones, ones)
 
     def of_outputs(inputs: Array) -> Array:
         """The points x/ℓ_i, rows grouped by x."""
@@ -77,7 +78,7 @@ def gaussian_process(settings: ComplexitySettings, sizes: Sizes, rng: np.random.
     known = of_outputs(inputs)
 
     def assemble() -> Array:
-        matrix = gp.kernel(known, known, 1.0, unit)
+        matrix = unit.matrix(known, known)
         np.einsum("ii->i", matrix)[:] += 1.0
         return matrix
 
@@ -86,13 +87,13 @@ def gaussian_process(settings: ComplexitySettings, sizes: Sizes, rng: np.random.
     weights = linalg.cho_solve((chol_lower, True), rng.standard_normal(len(known)))
 
     def mean() -> Array:
-        return (gp.kernel(of_outputs(points), known, 1.0, unit) @ weights).reshape(len(points), -1)
+        return (unit.matrix(of_outputs(points), known) @ weights).reshape(len(points), -1)
 
     def covariance() -> Array:
         new = of_outputs(points)
-        root = linalg.solve_triangular(chol_lower, gp.kernel(new, known, 1.0, unit).T, lower=True, check_finite=False)
+        root = linalg.solve_triangular(chol_lower, unit.matrix(new, known).T, lower=True, check_finite=False)
         explained = root.T.reshape(len(points), sizes.n_outputs, -1)
-        prior = np.stack([gp.kernel(rows, rows, 1.0, unit) for rows in np.split(new, len(points))])
+        prior = np.stack([unit.matrix(rows, rows) for rows in np.split(new, len(points))])
         posterior: Array = prior - explained @ explained.transpose(0, 2, 1)
         return posterior
 

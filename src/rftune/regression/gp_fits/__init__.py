@@ -1,0 +1,1 @@
+"""The fits: what a Gaussian process predicts with, one file each."""
