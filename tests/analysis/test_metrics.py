@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from scipy.special import gamma
-from scipy.stats import wasserstein_distance
+from scipy.stats import ks_2samp, wasserstein_distance
 
 from rftune.analysis import metrics
 
@@ -28,6 +28,14 @@ def test_that_the_wasserstein_distance_of_equal_sizes_is_that_of_the_sorted_samp
     expected = np.abs(np.sort(one) - np.sort(other)).mean()
     assert metrics.wasserstein_distance(one, other) == pytest.approx(expected)
     assert metrics.wasserstein_distance(one, one + 3.0) == pytest.approx(3.0)
+
+
+@pytest.mark.parametrize(("n", "m"), [(60, 60), (60, 45), (1, 7)])
+def test_that_the_distances_are_scipys_to_the_digit(n, m):
+    rng = np.random.default_rng(8)
+    one, other = rng.standard_normal(n).round(1), rng.standard_normal(m).round(1)  # some values are equal
+    assert metrics.ks_distance(one, other) == ks_2samp(one, other, method="asymp").statistic
+    assert metrics.wasserstein_distance(one, other) == wasserstein_distance(one, other)
 
 
 @pytest.mark.parametrize("d", [1, 2, 5])

@@ -6,6 +6,7 @@ import warnings
 
 import numpy as np
 import pytest
+from SALib.analyze import sobol as salib_sobol
 
 from rftune.analysis import sensitivity
 from rftune.data import Array
@@ -48,6 +49,28 @@ def test_that_indices_follow_the_rng_and_not_the_global_state() -> None:
     np.testing.assert_array_equal(results[0].first_confidence, results[1].first_confidence)
     np.testing.assert_array_equal(results[0].first, results[2].first)
     assert (results[0].first_confidence != results[2].first_confidence).any()
+
+
+@pytest.mark.parametrize(("n_inputs", "second_order"), [(1, True), (4, True), (4, False)])
+def test_that_the_estimates_are_salibs(n_inputs: int, second_order: bool) -> None:
+    bounds = [[0.0, 1.0]] * n_inputs
+    design = sensitivity.saltelli(bounds, 128, np.random.default_rng(0), second_order=second_order)
+    values = np.prod(np.abs(4.0 * design.points - 2.0) + np.arange(n_inputs), axis=1)
+    ours = sensitivity.indices(design, values, 20, np.random.default_rng(1))
+    problem = {"num_vars": n_inputs, "names": [f"x{i}" for i in range(n_inputs)], "bounds": bounds}
+    seed = int(np.random.default_rng(1).integers(1, 2**32))
+    theirs = salib_sobol.analyze(problem, values, calc_second_order=second_order, num_resamples=20, seed=seed)
+    np.testing.assert_array_equal(ours.first, theirs["S1"])
+    np.testing.assert_array_equal(ours.total, theirs["ST"])
+    # the quantile of the normal, on which two libraries differ in the last digit
+    np.testing.assert_allclose(ours.first_confidence, theirs["S1_conf"], rtol=1e-15)
+    np.testing.assert_allclose(ours.total_confidence, theirs["ST_conf"], rtol=1e-15)
+    if second_order:
+        upper = np.triu_indices(n_inputs, 1)
+        assert ours.second is not None
+        assert ours.second_confidence is not None
+        np.testing.assert_array_equal(ours.second[upper], theirs["S2"][upper])
+        np.testing.assert_allclose(ours.second_confidence[upper], theirs["S2_conf"][upper], rtol=1e-15)
 
 
 def test_that_a_linear_function_has_the_closed_form() -> None:

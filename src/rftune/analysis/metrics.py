@@ -47,16 +47,23 @@ def mean_error_norm(prediction: Array, truth: Array) -> float:
 
 def ks_distance(one: Array, other: Array) -> float:
     """Kolmogorov-Smirnov distance of two samples: the largest distance of their empirical distribution functions."""
-    from scipy import stats  # a slow import, and most jobs do without
-
-    return float(stats.ks_2samp(one, other, method="asymp").statistic)
+    return float(_gaps(one, other)[1].max())
 
 
 def wasserstein_distance(one: Array, other: Array) -> float:
-    """Wasserstein-1 distance of two samples, in their unit."""
-    from scipy import stats  # a slow import, and most jobs do without
+    """Wasserstein-1 distance of two samples, in their unit: the area between their empirical distribution functions."""
+    points, gaps = _gaps(one, other)
+    return float(np.vecdot(gaps[:-1], np.diff(points)))
 
-    return float(stats.wasserstein_distance(one, other))
+
+def _gaps(one: Array, other: Array) -> tuple[Array, Array]:
+    """All points of two samples in order, and the distance of their empirical distribution functions from each on.
+
+    `scipy.stats` has both distances; importing it takes most of a short job's time.
+    """
+    points = np.sort(np.concatenate([one, other]))
+    shares = [np.searchsorted(np.sort(sample), points, side="right") / len(sample) for sample in (one, other)]
+    return points, np.abs(shares[0] - shares[1])
 
 
 def sliced_wasserstein(samples: Array, others: Array, rng: Generator, n_projections: int = 200) -> float:
