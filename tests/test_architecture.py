@@ -34,6 +34,7 @@ LEVELS = (
     {"regression"},
     {"tuning"},
     {"emulators"},
+    {"fitting"},
     {"experiments"},
 )
 DRAWING = {"convergence", "figures", "style"}

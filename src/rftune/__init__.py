@@ -37,6 +37,11 @@ if TYPE_CHECKING:
     from rftune.emulators.kinds.random_features import PredictionSettings as PredictionSettings
     from rftune.emulators.kinds.random_features import RandomFeatures as RandomFeatures
     from rftune.features.settings import FeatureSettings as FeatureSettings
+    from rftune.fitting.emulator import FittedEmulator as FittedEmulator
+    from rftune.fitting.emulator import fit as fit
+    from rftune.fitting.emulator import load as load
+    from rftune.fitting.estimators import GaussianProcessEmulator as GaussianProcessEmulator
+    from rftune.fitting.estimators import RandomFeatureRegressor as RandomFeatureRegressor
     from rftune.inference.mcmc import sample as sample
     from rftune.inference.settings import SamplingSettings as SamplingSettings
     from rftune.scaling import Training as Training
@@ -49,15 +54,20 @@ _PLACES = {
     "Dataset": "data",
     "EnsembleKalmanInversion": "tuning.optimisers.eki",
     "FeatureSettings": "features.settings",
+    "FittedEmulator": "fitting.emulator",
     "GaussianProcess": "emulators.kinds.gp",
+    "GaussianProcessEmulator": "fitting.estimators",
     "Prediction": "data",
     "PredictionSettings": "emulators.kinds.random_features",
+    "RandomFeatureRegressor": "fitting.estimators",
     "RandomFeatures": "emulators.kinds.random_features",
     "SamplingSettings": "inference.settings",
     "Task": "emulators.base",
     "Training": "scaling",
     "TuningSettings": "tuning.loop",
+    "fit": "fitting.emulator",
     "indices": "analysis.sensitivity",
+    "load": "fitting.emulator",
     "rng_for": "seeding",
     "saltelli": "analysis.sensitivity",
     "sample": "inference.mcmc",
