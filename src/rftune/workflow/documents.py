@@ -268,11 +268,11 @@ def claims_document(stored: Sequence[Mapping[str, str]]) -> str:
 def _with_stored(stored: Sequence[Mapping[str, str]]) -> list[Mapping[str, str]]:
     """The lines of all sentences; of one that the reference run did not judge, on this condition, without numbers."""
     modules = [module for one in experiments().values() if (module := one.module("claims"))]
-    told = to_frame([line for module in modules for line in judged(import_module(module).CLAIMS, Evidence({}))])
+    judgements = [line for module in modules for line in judged(import_module(module).CLAIMS, Evidence({}))]
+    told: list[dict[str, str]] = to_frame(judgements).to_dict("records")  # type: ignore[assignment]
     found = {(line["says"], line["condition"]): line for line in stored}
     return [
-        found.get((line["says"], line["condition"]), {**line, "ours": "not in the reference run yet"})
-        for line in told.to_dict("records")
+        found.get((line["says"], line["condition"]), {**line, "ours": "not in the reference run yet"}) for line in told
     ]
 
 
