@@ -9,10 +9,18 @@ from typing import Any
 
 import numpy as np
 
+_computes = True  # whether this process does; see `compile_nothing`
+
 
 def numba_is_wanted() -> bool:
     """RFTUNE_NUMBA=0 leaves everything plain."""
-    return os.environ.get("RFTUNE_NUMBA", "1") != "0"
+    return _computes and os.environ.get("RFTUNE_NUMBA", "1") != "0"
+
+
+def compile_nothing() -> None:
+    """Leave everything plain in this process, which only plans: importing Numba would take an eighth of its time."""
+    global _computes
+    _computes = False
 
 
 def compiled(function: Callable[..., Any], signatures: Sequence[str] = (), **options: Any) -> Any:

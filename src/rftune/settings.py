@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import pkgutil
 from collections.abc import Iterator, Mapping
+from functools import cache
 from importlib import import_module
 from inspect import isabstract
 from types import ModuleType
@@ -104,6 +105,12 @@ class Choice(Settings):
 C = TypeVar("C", bound=Choice)
 
 
+@cache
+def _files(package: str) -> tuple[str, ...]:
+    """Names of the modules in a package, looked for once: a sweep asks for each of its thousands of points."""
+    return tuple(sorted(module.name for module in pkgutil.iter_modules(import_module(package).__path__)))
+
+
 class Registry(Generic[C]):
     """The kinds of a choice: the files of a folder. To add one, add a file.
 
@@ -115,7 +122,7 @@ class Registry(Generic[C]):
         self.package, self.base, self.default_name = package, base, default
 
     def names(self) -> list[str]:
-        return sorted(module.name for module in pkgutil.iter_modules(import_module(self.package).__path__))
+        return list(_files(self.package))
 
     def __getitem__(self, name: str) -> type[C]:
         """The class of a name, whose file alone is imported."""

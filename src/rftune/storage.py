@@ -6,13 +6,16 @@ import errno
 import json
 import os
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import h5py
+import numpy as np
 import pandas as pd
 import xarray as xr
+from numpy.typing import NDArray
 
 from rftune import provenance
 
@@ -80,21 +83,70 @@ def save_table(table: pd.DataFrame, path: str | Path, float_format: str | None =
 
 def load(path: str | Path) -> xr.Dataset:
     """Read a result into memory, or say why it cannot be read."""
-    try:
+    with _told(path):
         result = xr.load_dataset(path, engine="h5netcdf")
+    _check_version(path, result.attrs)
+    return result
+
+
+def load_per_repeat(path: str | Path, names: Collection[str] | None = None) -> dict[str, NDArray[Any]]:
+    """The arrays of a result that have one entry per repeat, in a tenth of the time that `load` takes.
+
+    Parameters
+    ----------
+    path
+    names
+        Of the arrays that are asked for; None for all, the repeats' own numbers among them.
+    """
+    with _told(path), h5py.File(path) as stored:
+        record = {name: np.ravel(stored.attrs[name])[0] for name in ("format_version",) if name in stored.attrs}
+        arrays = {name: h5py.h5d.open(stored.id, name.encode()) for name in (stored if names is None else names)}
+        if names is None:
+            arrays = _along(arrays, "repeat")
+        found = {name: _entries(h5py.Dataset(array)) for name, array in arrays.items()}
+    _check_version(path, record)
+    return found
+
+
+def _along(arrays: Mapping[str, h5py.h5d.DatasetID], dimension: str) -> dict[str, h5py.h5d.DatasetID]:
+    """The arrays that have one dimension alone, and its coordinate; HDF5 is asked only where a size leaves doubt."""
+    own = arrays[dimension]
+    alike = {name: array for name, array in arrays.items() if array.shape == own.shape}
+    scales = [name for name, array in alike.items() if h5py.h5ds.is_scale(array)]
+    return {
+        name: array
+        for name, array in alike.items()
+        if name == dimension or (name not in scales and (len(scales) == 1 or h5py.h5ds.is_attached(array, own, 0)))
+    }
+
+
+def _entries(stored: h5py.Dataset) -> NDArray[Any]:
+    """Numbers; text; and truth values, which netCDF keeps as small numbers."""
+    dtype = stored.dtype
+    values: NDArray[Any] = stored.asstr()[()] if dtype.hasobject else stored[()]
+    return values.astype(bool) if dtype == np.int8 and stored.attrs.get("dtype") == "bool" else values
+
+
+@contextmanager
+def _told(path: str | Path) -> Iterator[None]:
+    """One sentence where a file cannot be read."""
+    try:
+        yield
     except FileNotFoundError:
         raise FileNotFoundError(f"no result at {path}: run the stage that makes it") from None
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, KeyError) as error:
         raise ValueError(
             f"{path} is not a readable netCDF file ({error}): delete it and run its stage again"
         ) from error
-    version = result.attrs.get("format_version")
+
+
+def _check_version(path: str | Path, record: Mapping[str, Any]) -> None:
+    version = record.get("format_version")
     if version != FORMAT_VERSION:
         raise ValueError(
             f"{path} has format version {version}, this rftune reads {FORMAT_VERSION}: "
             f"choose another results folder or delete the file and run its stage again"
         )
-    return result
 
 
 def _write(result: xr.Dataset, path: Path) -> None:

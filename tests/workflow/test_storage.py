@@ -8,7 +8,9 @@ import re
 import subprocess
 import sys
 import termios
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,6 +19,8 @@ import xarray as xr
 from rftune import provenance, storage
 from rftune.workflow import jobs
 
+Reader = Callable[[Path], Any]
+each_reader = pytest.mark.parametrize("read", [storage.load, storage.load_per_repeat])
 SETTINGS = {"rank": None, "bounds": [0.5, 2.0], "nested": {"n": 3, "name": "lowrank"}}
 
 
@@ -76,29 +80,58 @@ def test_that_reading_needs_no_pickle(result: xr.Dataset, tmp_path: Path, monkey
     assert b"OPAQUE" not in content
 
 
-def test_that_a_missing_file_names_the_remedy(tmp_path: Path) -> None:
+@each_reader
+def test_that_a_missing_file_names_the_remedy(tmp_path: Path, read: Reader) -> None:
     with pytest.raises(FileNotFoundError, match=r"no result at .*a\.nc: run the stage that makes it"):
-        storage.load(tmp_path / "a.nc")
+        read(tmp_path / "a.nc")
 
 
+@each_reader
 @pytest.mark.parametrize("share", [0.0, 0.02, 0.5, 0.95])
-def test_that_a_truncated_file_names_the_remedy(result: xr.Dataset, tmp_path: Path, share: float) -> None:
+def test_that_a_truncated_file_names_the_remedy(result: xr.Dataset, tmp_path: Path, share: float, read: Reader) -> None:
     path = tmp_path / "a.nc"
     storage.save(result, path, settings=SETTINGS, seed=7)
     content = path.read_bytes()
     path.write_bytes(content[: int(share * len(content))])
     with pytest.raises(ValueError, match=r"a\.nc is not a readable netCDF file .*: delete it and run its stage again"):
-        storage.load(path)
+        read(path)
 
 
+@each_reader
 @pytest.mark.parametrize("version", [None, storage.FORMAT_VERSION + 1])
 def test_that_a_file_of_another_format_names_both_versions(
-    result: xr.Dataset, tmp_path: Path, version: int | None
+    result: xr.Dataset, tmp_path: Path, version: int | None, read: Reader
 ) -> None:
     attributes = {} if version is None else {"format_version": version}
     result.assign_attrs(attributes).to_netcdf(tmp_path / "a.nc", engine="h5netcdf")
     with pytest.raises(ValueError, match=rf"a\.nc has format version {version}, this rftune reads 1: choose another"):
-        storage.load(tmp_path / "a.nc")
+        read(tmp_path / "a.nc")
+
+
+@pytest.mark.parametrize("n_repeats", [3, 5])
+def test_that_arrays_per_repeat_are_those_that_xarray_reads(tmp_path: Path, n_repeats: int) -> None:
+    """With as many inputs as repeats sizes do not tell the dimensions apart."""
+    rng = np.random.default_rng(1)
+    made = xr.Dataset(
+        {
+            "error": ("repeat", rng.standard_normal(n_repeats)),
+            "first": (("repeat", "input"), rng.standard_normal((n_repeats, 3))),
+            "scale": ("input", rng.standard_normal(3)),
+            "stayed": ("repeat", np.arange(n_repeats) % 2 == 0),
+            "n_failed": ("repeat", np.arange(n_repeats)),
+            "failure": ("repeat", np.array(["", "é", *[""] * (n_repeats - 2)])),
+            "one": ((), 1.0),
+        },
+        coords={"repeat": np.arange(n_repeats)},
+    )
+    storage.save(made, tmp_path / "a.nc", settings={}, seed=1)
+    slow = storage.load(tmp_path / "a.nc")
+    expected = {str(name): array.values for name, array in slow.variables.items() if array.dims == ("repeat",)}
+    found = storage.load_per_repeat(tmp_path / "a.nc")
+    assert found.keys() == expected.keys() == {"repeat", "error", "stayed", "n_failed", "failure"}
+    for name, values in expected.items():
+        assert repr(found[name].tolist()) == repr(values.tolist()), name
+    assert list(storage.load_per_repeat(tmp_path / "a.nc", ["error"])) == ["error"]
 
 
 def test_that_a_failed_write_leaves_the_earlier_file_and_no_other(tmp_path: Path) -> None:

@@ -7,14 +7,16 @@ from pathlib import Path
 from typing import Any
 
 import matplotlib.pyplot as plt
+import numpy as np
 import pandas as pd
 import pytest
 import yaml
 from conftest import CONFIG, ROOT, TINY, Project, tiny_config
+from matplotlib.collections import LineCollection
 
 from rftune.report.text import literal
 from rftune.workflow.config import ConfigError, over, read
-from rftune.workflow.sweeps.figures import sweep_figure
+from rftune.workflow.sweeps.figures import MOST_DOTS, N_BINS, sweep_figure
 from rftune.workflow.sweeps.plan import Sweep, make_sweep
 
 SHIPPED = sorted(path.stem for path in (ROOT / "config/sweeps").glob("*.yaml"))
@@ -317,6 +319,45 @@ def test_that_a_title_is_drawn_letter_by_letter(title: str) -> None:
     figure.canvas.draw()
     (heading,) = [text for text in figure.texts if text.get_text() == literal(title)]
     assert heading._preprocess_math(heading.get_text()) == (title, False)
+    plt.close(figure)
+
+
+def swept(settings: dict[str, Any], n_repeats: int = 5) -> pd.DataFrame:
+    """A table of points with these settings, their errors drawn."""
+    points = pd.DataFrame(settings)
+    table = points.loc[np.repeat(points.index, n_repeats)].reset_index(drop=True)
+    table["repeat"] = np.tile(np.arange(n_repeats), len(points))
+    table[["experiment", "case", "failure"]] = ["ishigami", "standard", ""]
+    return table.assign(test_error=np.random.default_rng(1).uniform(0.1, 1.0, len(table)), seconds=1.0)
+
+
+def test_that_few_points_have_a_circle_and_a_bar_each_and_all_dots() -> None:
+    table = swept({"rank": [1, 2, 4]})
+    figure = sweep_figure(table, ["rank"], "Ranks")
+    dots, circles = figure.axes[0].lines
+    assert len(dots.get_xdata()) == 15
+    assert list(circles.get_xdata()) == [1, 2, 4]
+    assert list(circles.get_ydata()) == pytest.approx(table.groupby("rank")["test_error"].median().tolist())
+    (bars,) = [one for one in figure.axes[0].collections if isinstance(one, LineCollection)]
+    expected = table.groupby("rank")["test_error"].quantile([0.05, 0.95]).to_numpy().reshape(-1, 2)
+    np.testing.assert_allclose([segment[:, 1] for segment in bars.get_segments()], expected)
+    assert [label.get_text() for label in figure.axes[0].get_xticklabels()] == ["1", "2", "4"]
+    plt.close(figure)
+
+
+def test_that_thousands_of_points_fit_a_picture() -> None:
+    """Settings that are varied together have a row each, neighbouring values a circle, and dots are an even choice."""
+    table = swept({"n_members": np.arange(2, 3002), "family": ["lowrank", "diagonal"] * 1500})
+    figure = sweep_figure(table, ["n_members", "family"], "Many")
+    assert [axis.get_xlabel() for axis in figure.axes[::2]] == ["n_members", "family"]
+    for axis in figure.axes:
+        dots, circles = axis.lines
+        assert len(dots.get_xdata()) <= MOST_DOTS
+        assert len(circles.get_xdata()) <= N_BINS
+    medians = table.groupby((np.arange(len(table)) * N_BINS) // len(table))["test_error"].median()
+    np.testing.assert_allclose(figure.axes[0].lines[1].get_ydata(), medians)
+    assert {round(x) for x in figure.axes[2].lines[0].get_xdata()} == {0, 1}
+    assert "dots: some of 15000 repeats; circles: medians of neighbouring values" in figure._supxlabel.get_text()
     plt.close(figure)
 
 

@@ -17,6 +17,7 @@ ROOT = Path(str(workflow.current_basedir)).parents[1]
 # The workflow and its jobs use the library beside it, where it is, in whatever environment and on whatever machine they run.
 if (ROOT / "src/rftune").is_dir():
     sys.path.insert(0, str(ROOT / "src"))
+from rftune import compilation
 from rftune.workflow import entry, folders, jobs, record, reporting
 from rftune.workflow.comparison import told
 from rftune.workflow.config import ConfigError
@@ -24,6 +25,7 @@ from rftune.workflow.messages import nearest
 from rftune.workflow.resources import NoSlurm, check_slurm
 
 jobs.use_library(ROOT / "src")
+compilation.compile_nothing()  # here; the jobs are processes of their own
 
 
 def point_names(combinations):

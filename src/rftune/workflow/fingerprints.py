@@ -7,8 +7,11 @@ import hashlib
 from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
+from typing import Any, NamedTuple
 
 from rftune.provenance import PACKAGE_ROOT
+
+DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 def code_fingerprint(script: str | Path, modules: Iterable[str] = ()) -> str:
@@ -26,18 +29,24 @@ def code_fingerprint(script: str | Path, modules: Iterable[str] = ()) -> str:
 
     Packages' own files, which hold names only, and `provenance`, which only writes records, have no part in it.
     """
-    pending = [*modules, *_imported_modules(Path(script))]
-    reached: set[str] = set()
+    own = _read(Path(script))
+    pending = [*modules, *own.imports]
+    reached: dict[str, str] = {}
     while pending:
         module = pending.pop()
         path = _module_path(module)
-        if module not in reached | {"rftune.provenance"} and path.name != "__init__.py":
-            reached.add(module)
-            pending.extend(_imported_modules(path))
-    digest = hashlib.sha256(_meaning(Path(script)).encode())
-    for module in sorted(reached):
-        digest.update(f"\0{module}\0{_meaning(_module_path(module))}".encode())
-    return digest.hexdigest()[:16]
+        if module not in reached and module != "rftune.provenance" and path.name != "__init__.py":
+            found = _read(path)
+            reached[module] = found.digest
+            pending.extend(found.imports)
+    return _digest([own.digest, *(f"{module} {reached[module]}" for module in sorted(reached))])
+
+
+class Source(NamedTuple):
+    """A file, as far as it matters: a digest of what it says, and the rftune modules that it imports."""
+
+    digest: str
+    imports: tuple[str, ...]
 
 
 def _module_path(module: str) -> Path:
@@ -45,28 +54,44 @@ def _module_path(module: str) -> Path:
     return path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
 
 
-def _imported_modules(path: Path) -> tuple[str, ...]:
-    """Names of the rftune modules that a file imports, wherever in the file."""
-    return _modules_imported_by(path, path.read_text(encoding="utf-8"))
+def _read(path: Path) -> Source:
+    return _parsed(path, path.read_text(encoding="utf-8"))
 
 
 @cache  # by content: the stages share most of their modules
-def _modules_imported_by(path: Path, source: str) -> tuple[str, ...]:
-    return tuple(_imports(path, ast.parse(source, filename=str(path))))
-
-
-def _imports(path: Path, tree: ast.Module) -> Iterator[str]:
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            candidates = [alias.name for alias in node.names]
-        elif isinstance(node, ast.ImportFrom):
-            base = _absolute_base(node, path)
-            candidates = [base, *(f"{base}.{alias.name}" for alias in node.names)]
+def _parsed(path: Path, source: str) -> Source:
+    """One walk through the syntax tree, without docstrings; imports count wherever they stand."""
+    parts: list[str] = []
+    imports: list[str] = []
+    pending: list[Any] = [ast.parse(source, filename=str(path))]
+    while pending:
+        entry = pending.pop()
+        if isinstance(entry, list):
+            parts.append(f"[{len(entry)}")
+            pending.extend(entry)
+        elif isinstance(entry, ast.AST):
+            if isinstance(entry, DOCUMENTED) and ast.get_docstring(entry, clean=False):
+                entry.body = entry.body[1:]
+            elif isinstance(entry, ast.Import | ast.ImportFrom):
+                imports.extend(_modules(entry, path))
+            parts.append(type(entry).__name__)
+            pending.extend(getattr(entry, name, None) for name in entry._fields)
         else:
-            continue
-        for name in candidates:
-            if name.split(".")[0] == "rftune" and _module_path(name).is_file():
-                yield name
+            parts.append(repr(entry))
+    return Source(_digest(parts), tuple(imports))
+
+
+def _digest(parts: Iterable[str]) -> str:
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
+
+
+def _modules(node: ast.Import | ast.ImportFrom, path: Path) -> Iterator[str]:
+    """Names of the rftune modules that a statement imports."""
+    names = [alias.name for alias in node.names]
+    if isinstance(node, ast.ImportFrom):
+        base = _absolute_base(node, path)
+        names = [base, *(f"{base}.{name}" for name in names)]
+    return (name for name in names if name.split(".")[0] == "rftune" and _module_path(name).is_file())
 
 
 def _absolute_base(node: ast.ImportFrom, path: Path) -> str:
@@ -75,19 +100,3 @@ def _absolute_base(node: ast.ImportFrom, path: Path) -> str:
         return node.module or ""
     package = path.resolve().parents[node.level - 1].relative_to(PACKAGE_ROOT)
     return ".".join(["rftune", *package.parts, *([node.module] if node.module else [])])
-
-
-def _meaning(path: Path) -> str:
-    """The syntax tree of a file without docstrings."""
-    return _tree_without_docstrings(path.read_text(encoding="utf-8"))
-
-
-@cache  # by content: the stages share most of their modules
-def _tree_without_docstrings(source: str) -> str:
-    tree = ast.parse(source)
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) and ast.get_docstring(
-            node, clean=False
-        ):
-            node.body = node.body[1:]
-    return ast.dump(tree)

@@ -56,7 +56,7 @@ class Plan:
         self.cases = cases or config.cases
         self.compared = [name for name, block in config.blocks.items() if isinstance(block, ExperimentSettings)]
         self.measured = [name for name in config.blocks if experiments()[name].module("measurement")]
-        self._codes: dict[tuple[str, ...], str] = {}
+        self._codes: dict[tuple[str, str | None, tuple[str, ...]], str] = {}
 
     # Files and folders of the project
 
@@ -166,14 +166,13 @@ class Plan:
         )
 
     def _code(self, stage: str, experiment: str | None, emulator: Emulator | None = None) -> str:
-        own = STAGES.get(stage, Stage(stage)).module
-        modules = [experiments()[experiment].module(own)] if own and experiment else []
-        modules += scores.modules() if stage == "analyse" else []
-        if emulator is not None:
-            modules += [type(kind).__module__ for kind in (emulator, *emulator.kinds())]
-        known = [module for module in dict.fromkeys(modules) if module is not None]
-        key = (stage, *known)
+        kinds = () if emulator is None else tuple(type(kind).__module__ for kind in (emulator, *emulator.kinds()))
+        key = (stage, experiment, kinds)
         if key not in self._codes:
+            own = STAGES.get(stage, Stage(stage)).module
+            modules = [experiments()[experiment].module(own)] if own and experiment else []
+            modules += scores.modules() if stage == "analyse" else []
+            known = [module for module in dict.fromkeys([*modules, *kinds]) if module is not None]
             self._codes[key] = code_fingerprint(self.script(stage), known)
         return self._codes[key]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import groupby
 from numbers import Real
 from typing import Any, NamedTuple
 
@@ -10,7 +11,6 @@ import numpy as np
 import pandas as pd
 
 from rftune import storage
-from rftune.experiments.protocol import load_repeats
 from rftune.workflow.sweeps.settings import text
 
 TIMES = ("seconds", "fit_seconds", "peak_memory_mb")
@@ -36,34 +36,39 @@ def sweep_table(sources: Sequence[Source]) -> pd.DataFrame:
     empty for a tuning that ended well; ``seconds`` of the tuning and ``fit_seconds``; peak memory.
     """
     settings = {name: None for source in sources for name in source.values}
-    frame = pd.concat([_rows(source) for source in sources], ignore_index=True)
+    read = [_read(source) for source in sources]
+    frame = pd.concat([_frame(list(some)) for _, some in groupby(read, key=list)], ignore_index=True)
+    values = np.repeat(np.array([source.values for source in sources]), [len(columns["repeat"]) for columns in read])
     for name in settings:
-        frame[name] = _column([row.get(name, _ABSENT) for row in frame["values"]])
+        frame[name] = _column([row.get(name, _ABSENT) for row in values])
     first = ["experiment", "case", "seed", "emulator", *settings, "repeat"]
     last = ["failure", *TIMES]
-    measured = [name for name in frame if name not in (*first, *last, "values")]
+    measured = [name for name in frame if name not in (*first, *last)]
     return frame[[*first, *measured, *last]]
 
 
 _ABSENT = object()
 
 
-def _rows(source: Source) -> pd.DataFrame:
-    analysis, times = storage.load(source.analysis), load_repeats(source.times)
-    per_repeat = {str(name): array.values for name, array in analysis.data_vars.items() if array.dims == ("repeat",)}
-    failed = per_repeat["failure"] != ""
-    measured = {
+def _read(source: Source) -> dict[str, Any]:
+    """The columns of a point, a row per repeat."""
+    found = storage.load_per_repeat(source.analysis)
+    failed = found["failure"] != ""
+    columns = {
         name: np.where(failed, np.nan, values) if name.endswith(("error", "rmse")) else values
-        for name, values in per_repeat.items()
+        for name, values in found.items()
     }
-    frame = pd.DataFrame({"repeat": analysis["repeat"].values, **measured})
-    for name in TIMES:
-        frame[name] = times[name].values
-    described = source._asdict()
+    chunks = [storage.load_per_repeat(path, ("repeat", *TIMES)) for path in source.times]
+    order = np.argsort(np.concatenate([chunk["repeat"] for chunk in chunks]))
+    columns |= {name: np.concatenate([chunk[name] for chunk in chunks])[order] for name in TIMES}
     for name in ("experiment", "case", "seed", "emulator"):
-        frame[name] = described[name]
-    frame["values"] = pd.Series([dict(source.values)] * len(frame), dtype=object)
-    return frame
+        columns[name] = np.full(len(failed), getattr(source, name))
+    return columns
+
+
+def _frame(points: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
+    """Points with the same columns."""
+    return pd.DataFrame({name: np.concatenate([columns[name] for columns in points]) for name in points[0]})
 
 
 def _column(values: Sequence[Any]) -> pd.Series[Any]:
