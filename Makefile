@@ -103,7 +103,7 @@ bench: $(INSTALLED)  ## speed and scaling on this machine
 resources: $(INSTALLED)  ## config/resources.yaml, what clusters are asked for, from the benchmark files of finished runs
 	@$(PY) benchmarks/resources.py $(ARGS)
 
-documents: $(INSTALLED)  ## config/README.md, config/schema.json and README's table of targets, from the code
+documents: $(INSTALLED)  ## the settings, their schema, the targets and the claims, written from the code
 	@$(PY) -m rftune.workflow.documents
 
 hooks: $(INSTALLED)  ## check every commit before it is made (pre-commit)

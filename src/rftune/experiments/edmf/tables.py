@@ -11,7 +11,7 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from rftune.emulators.listed import Listed
-from rftune.experiments.edmf.parameters import Parameters
+from rftune.experiments.edmf.data import prior_of
 from rftune.experiments.results import Results, Stored, counts, mean_and_spread, mean_or_nan, spreads, succeeded
 
 # What the paper prints of an emulator, in its order.
@@ -63,15 +63,10 @@ def _parameter_row(truth: xr.Dataset, index: int, paper: Mapping[str, Any]) -> d
 
 def _intervals(truth: xr.Dataset, summary: xr.Dataset) -> list[str]:
     """Median and central 68 % of a normal with the posterior's unconstrained moments, in physical units."""
-    prior = _prior(truth)
+    prior = prior_of(truth)
     mean, std = summary["posterior_mean"].values, summary["posterior_std"].values
     low, middle, high = prior.constrain(np.stack([mean - std, mean, mean + std]))
     return [f"{m:.3f} [{a:.3f}, {b:.3f}]" for a, m, b in zip(low, middle, high, strict=True)]
-
-
-def _prior(truth: xr.Dataset) -> Parameters:
-    names = tuple(str(name) for name in truth["parameter"].values)
-    return Parameters(names, truth["bounds"].values, truth["prior_mean"].values)
 
 
 def emulators_table(results: Results) -> pd.DataFrame:
