@@ -24,7 +24,9 @@ INSTALLED := $(VENV)/.installed-$(shell { cat pyproject.toml src/rftune/__init__
 
 IN_VENV    = PATH="$$PWD/$(VENV)/bin:$$PATH"
 SNAKEMAKE  = $(IN_VENV) $(PY) -m snakemake
-RUN        = $(if $(SEED),--config seed=$(SEED)) --workflow-profile workflow/profiles/default --cores $(CORES) $(ARGS)
+# At a terminal a bar per stage; elsewhere, as in a log of a build server, Snakemake's lines.
+BARS      := $(shell test -t 2 && echo --logger rftune)
+RUN        = $(if $(SEED),--config seed=$(SEED)) --workflow-profile workflow/profiles/default $(BARS) --cores $(CORES) $(ARGS)
 # What is timed runs first and alone (see workflow/Snakefile), then everything else on all cores.
 define run_all
 @echo "First what is timed, alone on the machine; then the rest."

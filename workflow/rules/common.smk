@@ -23,6 +23,7 @@ from rftune.workflow.comparison import told
 from rftune.workflow.config import ConfigError
 from rftune.workflow.messages import nearest
 from rftune.workflow.resources import NoSlurm, check_slurm
+from rftune.workflow.stages import STAGES
 
 jobs.use_library(ROOT / "src")
 compilation.compile_nothing()  # here; the jobs are processes of their own
@@ -62,6 +63,9 @@ onstart:
         CLAIMED.append(folders.claim(plan.results, f"{plan.logs}/run.lock"))
     except (folders.FolderError, NoSlurm) as error:
         raise WorkflowError(str(error)) from None
+    for handler in workflow.logger_manager.plugin_handlers:
+        if hasattr(handler, "expect"):  # the bars of --logger rftune
+            handler.expect(expected_jobs(), workflow.cores or 1)
     # Snakemake 9 looks for jobs that its limit of 100 starts a second has held back, and begins one more such look a second
     # with every job that ends: after some hundred jobs that takes a core. On one machine nothing is held back.
     if (
@@ -70,6 +74,15 @@ onstart:
         and hasattr(workflow.scheduler, "job_rate_limiter")
     ):
         workflow.scheduler.job_rate_limiter = None
+
+
+def expected_jobs():
+    """Number, stage and probable seconds of every job that will be run."""
+    staged = {known.name: plan.stage_of(known.name) for known in workflow.rules}
+    jobs = [job for job in workflow.dag.needrun_jobs() if staged[job.rule.name]]
+    order = [*STAGES, "report"]
+    jobs.sort(key=lambda job: order.index(staged[job.rule.name]))
+    return [(job.jobid, staged[job.rule.name], ask.seconds(staged[job.rule.name], job.wildcards)) for job in jobs]
 
 
 # Of an exception in an input function Snakemake prints a page; of this one the sentence.

@@ -72,6 +72,8 @@ def job(log_path: str | Path) -> Iterator[None]:
     os.environ |= dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
     logging.raiseExceptions = False  # a full disk is told once, by what needed the room
     handler = logging.StreamHandler(_own_log(log_path))
+    if os.environ.get("RFTUNE_WATCHED"):  # bars stand on the terminal, and another line would tear them
+        os.dup2(handler.stream.fileno(), sys.stderr.fileno())
     handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
     logger.addHandler(handler)
     logger.setLevel(logging.INFO)

@@ -136,6 +136,16 @@ class Plan:
         patterns = sorted(re.escape(value) for value in values)
         return "|".join(patterns) if len(patterns) <= 100 else "[^/]+"
 
+    def stage_of(self, rule: str) -> str | None:
+        """The stage that a rule's jobs belong to; None for rules that only collect files."""
+        if rule in STAGES or rule == "report":
+            return rule
+        if rule.removesuffix("_csv") in self.tables and rule.endswith("_csv"):
+            return "table"
+        if rule in self.artifacts:
+            return "figure"
+        return {"sweep_table": "table", "sweep_figure": "figure"}.get(rule)
+
     # What a job is told
 
     def run(self, wildcards: Any) -> Run:

@@ -46,6 +46,11 @@ class Demand:
         self.taken: Mapping[str, Any] = yaml.safe_load(path.read_text(encoding="utf-8"))
         self.most_of = cache(self._most_of)
 
+    def seconds(self, rule: str, wildcards: Any) -> float:
+        """What a job of a rule may take on this machine, repeats and all."""
+        first, last = self.plan.repeat_range(wildcards) if hasattr(wildcards, "repeats") else (0, 1)
+        return self.measured(rule, wildcards)["seconds"] * (last - first)
+
     def of(self, rule: str) -> dict[str, Any]:
         """Memory (MB) and time (minutes) of a rule's jobs on a cluster, and their place; a retry gets twice as much."""
 
@@ -54,8 +59,7 @@ class Demand:
             return int(needed * 2 ** (attempt - 1))
 
         def runtime(wildcards: Any, attempt: int) -> int:
-            first, last = self.plan.repeat_range(wildcards) if hasattr(wildcards, "repeats") else (0, 1)
-            minutes = self.cluster.margin * self.measured(rule, wildcards)["seconds"] * (last - first) / 60
+            minutes = self.cluster.margin * self.seconds(rule, wildcards) / 60
             return int((minutes + self.cluster.least_minutes) * 2 ** (attempt - 1))
 
         placed = {"slurm_account": self.cluster.account, "slurm_partition": self.cluster.partition}
