@@ -115,7 +115,8 @@ def test_that_the_tests_own_config_passes() -> None:
         (
             "ishigami.emulators.gp.rank",
             2,
-            "ishigami.emulators.gp: unknown key 'rank'; known keys: inputs, tuning",
+            "ishigami.emulators.gp: unknown key 'rank'; known keys: inputs, intervals, kernel, correlation, noise, "
+            "tuning, prediction",
         ),
         (
             "ishigami.emulators.gp.tuning.lengthscale_bounds",
@@ -351,7 +352,7 @@ def test_that_only_the_named_experiments_are_run() -> None:
 def test_that_a_stage_is_handed_the_blocks_that_it_reads() -> None:
     emulators = read(CONFIG).emulators["ishigami"]
     assert set(emulators["lowrank"].read_by("tune")) == {"kind", "inputs", "features", "tuning"}
-    assert set(emulators["lowrank"].read_by("fit")) == {"kind", "inputs", "features", "prediction"}
+    assert set(emulators["lowrank"].read_by("fit")) == {"kind", "inputs", "intervals", "features", "prediction"}
     assert emulators["untuned"].read_by("tune")["tuning"] is None
 
 
