@@ -55,7 +55,7 @@ CLOCK = re.compile(r"seconds|_ms$|_mb$|^times_")
 VICTIMS = ("snakemake", "group", "job")
 # What ends processes: a crash or the kernel, a scheduler, a person at the keyboard.
 SIGNALS = (signal.SIGKILL, signal.SIGKILL, signal.SIGTERM, signal.SIGINT)
-PATIENCE = 300.0  # seconds in which every run at tiny size has ended
+PATIENCE = 300.0  # seconds without a word after which a run hangs: every job at tiny size has ended
 
 
 def everything_tiny() -> dict[str, Any]:
@@ -164,10 +164,14 @@ class Run:
         return True
 
     def wait(self) -> int:
-        try:
-            return self.process.wait(PATIENCE)
-        except subprocess.TimeoutExpired:
-            raise AssertionError(f"a run hangs:\n{self.printed()}") from None
+        """Its exit code, however long it goes on, as long as it says something."""
+        while True:
+            said = self.log.stat().st_size
+            try:
+                return self.process.wait(PATIENCE)
+            except subprocess.TimeoutExpired:
+                if self.log.stat().st_size == said:
+                    raise AssertionError(f"a run hangs:\n{self.printed()}") from None
 
     def printed(self) -> str:
         return self.log.read_text(encoding="utf-8", errors="replace")
@@ -191,12 +195,21 @@ def wait_for(condition: Callable[[], bool], seconds: float) -> None:
         time.sleep(0.02)
 
 
-def disturb(run: Run, n_most: int, rng: np.random.Generator, tally: Tally) -> int:
+def undisturbed(project: Project, targets: Sequence[str]) -> tuple[dict[str, Any], float]:
+    """What a run leaves that nobody disturbs, and the mean seconds of its jobs, with those that wait for a core."""
+    with running(project, ["--cores", "2", *targets]) as run:
+        if run.wait():
+            raise AssertionError(f"a run that nobody disturbed fails:\n{run.printed()}")
+    paths = (project.results / "benchmarks").rglob("*.tsv")
+    return contents(project), float(np.mean([pd.read_csv(path, sep="\t")["s"].mean() for path in paths]))
+
+
+def disturb(run: Run, n_most: int, pace: float, rng: np.random.Generator, tally: Tally) -> int:
     """Kill until the run is over, or so many times; how often something was hit."""
     n_hits = 0
     while n_hits < n_most and not run.is_over:
         victim, number = VICTIMS[rng.integers(len(VICTIMS))], SIGNALS[rng.integers(len(SIGNALS))]
-        wait, is_early = rng.uniform(0.0, 4.0), rng.random() < 0.2
+        wait, is_early = rng.uniform(0.0, 2.5 * pace), rng.random() < 0.2
         if not is_early:
             wait_for(lambda: run.is_over or bool(run.jobs()), PATIENCE)
         wait_for(lambda: run.is_over, wait)
@@ -212,6 +225,7 @@ def campaign(
     project: Project,
     targets: Sequence[str],
     expected: Mapping[str, Any],
+    pace: float,
     n_kills: int,
     rng: np.random.Generator,
     say: Callable[[str], None],
@@ -223,8 +237,8 @@ def campaign(
     project
         With nothing in its results folder but what is not a run's.
     targets
-    expected
-        `contents` of an undisturbed run.
+    expected, pace
+        See `undisturbed`.
     n_kills
     rng
         Decides who is hit, how and when; what is hit depends on the machine, too.
@@ -236,7 +250,7 @@ def campaign(
         n_left = n_kills - tally.kills.total()
         with running(project, ["--cores", "2", *targets]) as run:
             tally.starts += 1
-            n_hits = disturb(run, n_left, rng, tally) if n_left else 0
+            n_hits = disturb(run, n_left, pace, rng, tally) if n_left else 0
             code = run.wait()
         if code == 0:
             tally.compare(expected, contents_of_run(project, foreign))

@@ -35,11 +35,10 @@ def killed(folder: Path, n_kills: int, seed: int) -> bool:
     undisturbed, disturbed = (Project(folder / name) for name in ("undisturbed", "disturbed"))
     for project in (undisturbed, disturbed):
         project.write_config(kills.everything_tiny())
-    undisturbed.run("--cores", "2")
-    expected = kills.contents(undisturbed)
-    say(f"undisturbed: {len(expected)} results of all five experiments")
+    expected, pace = kills.undisturbed(undisturbed, ())
+    say(f"undisturbed: {len(expected)} results of all five experiments, by jobs of {pace:.1f} s")
     kills.plant(disturbed.results)
-    tally = kills.campaign(disturbed, (), expected, n_kills, np.random.default_rng(seed), say)
+    tally = kills.campaign(disturbed, (), expected, pace, n_kills, np.random.default_rng(seed), say)
     for what, names in (("lost", tally.lost), ("differing", tally.differing)):
         print(*(f"  {what}: {name}" for name in names), sep="\n", end="\n" if names else "")
     return not tally.lost and not tally.differing

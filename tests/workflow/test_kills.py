@@ -22,12 +22,10 @@ def test_that_killed_runs_come_back_with_the_same_bytes(
     undisturbed, disturbed = (make_project({}) for _ in range(2))
     for project in (undisturbed, disturbed):
         project.write_config(kills.everything_tiny())
-    undisturbed.run("--cores", "2", *kills.SOME_TARGETS)
+    expected, pace = kills.undisturbed(undisturbed, kills.SOME_TARGETS)
     kills.plant(disturbed.results)
-    expected = kills.contents(undisturbed)
-    tally = kills.campaign(
-        disturbed, kills.SOME_TARGETS, expected, N_KILLS, np.random.default_rng(17), say=lambda _: None
-    )
+    rng = np.random.default_rng(17)
+    tally = kills.campaign(disturbed, kills.SOME_TARGETS, expected, pace, N_KILLS, rng, say=lambda _: None)
     with capfd.disabled():
         print(f"\nfaults: {tally}", file=sys.stderr, flush=True)
     assert (tally.lost, tally.differing) == ([], [])
