@@ -15,12 +15,15 @@ import pandas as pd
 
 from rftune import provenance
 from rftune.data import Array, Dataset
-from rftune.fitting import columns, model_file, noise, sensitivity, training, validation
+from rftune.fitting import columns, model_file, posterior, sensitivity, training, validation
 from rftune.fitting.columns import Columns
 from rftune.fitting.lineup import line_up
+from rftune.fitting.noise import replicates, stated
+from rftune.fitting.posterior import Posterior
 from rftune.fitting.threads import one_thread
 from rftune.fitting.training import Trained
 from rftune.fitting.validation import Validation
+from rftune.inference.mcmc import Progress
 from rftune.progress import progress_bar
 from rftune.seeding import rng_for
 
@@ -98,6 +101,20 @@ class FittedEmulator:
             mean, std = surrogate.predict_std(points.values, noise)
         return self._in_form(mean, points), self._in_form(std, points)
 
+    def predict_frame(self, x: Any, noise: bool = False) -> pd.DataFrame:
+        """Inputs, means and standard deviations ("y", "y_std") as the columns of one table."""
+        points = columns.like("inputs", x, self.inputs.names)
+        with one_thread():
+            mean, std = self.trained.surrogate.predict_std(points.values, noise)
+        names = [*self.inputs.names, *self.outputs.names, *(f"{name}_std" for name in self.outputs.names)]
+        return pd.DataFrame(np.concatenate([points.values, mean, std], axis=1), index=points.runs, columns=names)
+
+    @property
+    def output_variables(self) -> list[str]:
+        """Names of the outputs in a file: of a field that of the whole."""
+        blocks = self.outputs.form.blocks
+        return [block.name for block in blocks] if blocks else list(self.outputs.names)
+
     def sample(self, x: Any, n_draws: int = 1, seed: int = 0) -> Array:
         """Functions that the emulator holds possible, drawn at some inputs, (n_draws, n_points, n_outputs)."""
         points = columns.like("inputs", x, self.inputs.names)
@@ -138,7 +155,7 @@ class FittedEmulator:
             Runs that it was not fitted to; none for its own.
         """
         surrogate, runs = self.trained.surrogate, Dataset(self.inputs.values, self.outputs.values)
-        groups = noise.replicates(runs.inputs, runs.outputs).groups
+        groups = replicates(runs.inputs, runs.outputs).groups
         with one_thread():
             if inputs is None and outputs is None:
                 of_runs = validation.baselines(runs, groups, surrogate.projection)
@@ -154,6 +171,43 @@ class FittedEmulator:
             of_runs = validation.baselines(runs, groups, surrogate.projection, points.values)
         noises = surrogate.output_noise_variances
         return Validation(points, observed, mean, std, noises, of_runs, "runs that it was not fitted to")
+
+    def infer(
+        self,
+        observation: Any,
+        noise: Any = None,
+        bounds: Any = None,
+        n_steps: int = posterior.N_STEPS,
+        seed: int = 0,
+        progress: Progress | None = None,
+    ) -> Posterior:
+        """Inputs that agree with an observation, by Markov chains with the emulator, error bars and all.
+
+        Parameters
+        ----------
+        observation
+            An observed value of every output, in order or by name.
+        noise
+            Variance of the observation's noise, one for each output (also by name), or its covariance; None for that of
+            the runs.
+        bounds
+            Between which the prior is uniform, see `sensitivity`.
+        n_steps
+            Kept steps of all chains together.
+        seed
+        progress
+            Called with the phase, its steps so far and at most.
+        """
+        surrogate, names = self.trained.surrogate, self.outputs.names
+        observed = posterior.observation_of(observation, names)
+        known = stated(noise, names)
+        if known is None:
+            known = surrogate.output_noise_variances
+        elif np.isnan(known).any():
+            raise ValueError("the noise of the observation must be stated for every output, or for none")
+        checked = sensitivity.bounds_of(bounds, self.inputs.names, self.bounds)
+        settings = posterior.settings_for(len(self.inputs.names), n_steps)
+        return posterior.sample(surrogate, self.inputs.names, checked, observed, known, settings, seed, progress)
 
     def save(self, path: str | Path) -> None:
         """Write everything to one netCDF file."""

@@ -124,6 +124,12 @@ class Validation:
         order = table["standardised_error"].abs().sort_values(ascending=False, kind="stable").index
         return table.loc[order].drop_duplicates("run").head(n).reset_index(drop=True)
 
+    @property
+    def can_be_trusted(self) -> bool:
+        """Whether something was learned of every output, and error bars are not far too narrow."""
+        table = self.scores
+        return bool(np.isfinite(table["error_of_function"]).all() and table["coverage_90"].mean() >= _TOO_NARROW)
+
     def verdict(self) -> list[str]:
         """Good for what, not good for what, and where to add runs."""
         return [*self._of_uses(), *self._of_intervals(), *self._of_places()]
@@ -137,7 +143,8 @@ class Validation:
             names = _listed([self.observed.names[place] for place in members])
             size = _percent(errors[members].max())
             of = f"an error of {size}" if len(members) == 1 else f"errors up to {size}"
-            ends = f", with {of} of its spread" if np.isfinite(errors[members]).all() else ""
+            whose = "its" if len(members) == 1 else "their"
+            ends = f", with {of} of {whose} spread" if np.isfinite(errors[members]).all() else ""
             yield f"{names}: good for {use[1]}{ends}; not good for {use[2].format(error='that')}."
         if "crps_quadratic" in table:
             is_level = (table["crps"] > _LEVEL * table["crps_quadratic"]) & np.isfinite(errors)
