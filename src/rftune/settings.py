@@ -106,9 +106,9 @@ C = TypeVar("C", bound=Choice)
 
 
 @cache
-def _files(package: str) -> tuple[str, ...]:
-    """Names of the modules in a package, looked for once: a sweep asks for each of its thousands of points."""
-    return tuple(sorted(module.name for module in pkgutil.iter_modules(import_module(package).__path__)))
+def _files(folders: tuple[str, ...]) -> tuple[str, ...]:
+    """Names of the modules in folders, looked for once: a sweep asks for each of its thousands of points."""
+    return tuple(sorted(module.name for module in pkgutil.iter_modules(folders)))
 
 
 class Registry(Generic[C]):
@@ -122,7 +122,7 @@ class Registry(Generic[C]):
         self.package, self.base, self.default_name = package, base, default
 
     def names(self) -> list[str]:
-        return list(_files(self.package))
+        return list(_files(tuple(import_module(self.package).__path__)))
 
     def __getitem__(self, name: str) -> type[C]:
         """The class of a name, whose file alone is imported."""

@@ -22,7 +22,7 @@ from rftune.experiments.complexity.tables import exponents_table, slope
 from rftune.experiments.edmf import verdicts as verdicts_of_edmf
 from rftune.experiments.results import Results
 from rftune.report import claims
-from rftune.report.verdicts import Evidence, Verdict, convergence
+from rftune.report.verdicts import Curves, Evidence, Verdict, convergence
 
 ROOT = Path(__file__).resolve().parents[2]
 PAPER = yaml.safe_load((ROOT / "config/paper_values.yaml").read_text(encoding="utf-8"))
@@ -139,7 +139,7 @@ def edmf_tables() -> dict[str, pd.DataFrame]:
 
 def test_that_every_number_of_t5_and_t6_is_named() -> None:
     found = compared("edmf", edmf_tables())
-    found += convergence("F11", PAPER["convergence"], np.exp(-np.arange(21.0))[None])
+    found += convergence("F11", PAPER["convergence"], Curves(np.exp(-np.arange(21.0))[None]))
     assert all(line.verdict == "agreed" for line in found if line.id == "T5")
     assert sum(line.id == "T5" for line in found) == 15
     named = [line for line in found if line.id == "T6" and line.rule.startswith("not compared")]
