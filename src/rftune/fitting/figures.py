@@ -17,6 +17,9 @@ from rftune.fitting.validation import Validation
 from rftune.report.style import DATA, EMULATOR, FURTHER, MUTED, TRUTH, style
 from rftune.report.text import literal
 
+Drawn = Figure  # what the functions here return
+Drawing = Callable[..., Drawn]
+
 MOST_PANELS = 6  # outputs, or inputs, that one picture shows
 _MOST_BARS = 400  # runs whose intervals are drawn
 _WIDTH = 2.6  # inches of a panel

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import tempfile
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -12,15 +11,12 @@ from pathlib import Path
 import jinja2
 import pandas as pd
 import yaml
-from matplotlib.figure import Figure
 
 from rftune import storage
 from rftune.fitting import figures
 from rftune.fitting.emulator import FittedEmulator
 from rftune.fitting.validation import Validation
 from rftune.report import style, tables
-
-Drawing = Callable[..., Figure]
 
 FOLDER = Path(__file__).parent
 _REPORT = Path(tables.__file__).parent
@@ -92,7 +88,7 @@ def render(emulator: FittedEmulator, validated: Validation, seed: int) -> str:
     """The page."""
     indices = emulator.sensitivity(seed=seed)
     effects = emulator.main_effects(seed=seed)
-    drawn: dict[str, Drawing] = {
+    drawn: dict[str, figures.Drawing] = {
         "predictions": partial(figures.predictions, validated),
         "errors": partial(figures.errors, validated),
         "indices": partial(figures.indices, indices),
@@ -157,7 +153,7 @@ def _unbroken(sentence: str) -> str:
     return sentence.replace(" %", "\u00a0%")
 
 
-def _data_uri(figure: Figure) -> str:
+def _data_uri(figure: figures.Drawn) -> str:
     """A figure as an address that holds its picture; it is closed."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "figure.png"
